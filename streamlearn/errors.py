@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 NO_ID = "there is no id, by which features and labels are joined"
+NO_TIME = "there is no time, by which history and stream are separated"
 
 
 class StreamlearnError(Exception):

@@ -38,6 +38,7 @@ from streamlearn.config.problems import ConfigError, ConfigProblem
 from streamlearn.config.secret import Secret, revealed
 from streamlearn.config.structs import (
     OPEN_LABELS,
+    BackfillConfig,
     BestConfig,
     CheckpointConfig,
     Config,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ESTIMATORS",
     "OPEN_LABELS",
+    "BackfillConfig",
     "BestConfig",
     "CheckpointConfig",
     "Config",

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
     OPEN_LABELS,
+    BackfillConfig,
     CheckpointConfig,
     CustomSourceConfig,
     DeadLettersConfig,
@@ -282,6 +283,37 @@ def label_topic(labels: LabelsConfig | None, source: Source) -> Problems:
             )
 
 
+def backfill(
+    backfill: BackfillConfig | None,
+    source: Source,
+    format: FormatConfig,  # noqa: A002 - the table's name
+    labels: LabelsConfig | None,
+) -> Problems:
+    """Check that history and stream can be told apart, and read as one."""
+    if backfill is None:
+        return
+    if not isinstance(source, KafkaSourceConfig):
+        yield ConfigProblem("backfill", "requires a Kafka source; list the files in source.paths")
+    elif source.start != KafkaSourceConfig(bootstrap="b").start:
+        yield ConfigProblem(
+            "source.start", "not used with [backfill]; use its overlap_seconds or offsets"
+        )
+    if labels is not None:
+        yield ConfigProblem(
+            "backfill",
+            "cannot be used with [labels]: events of history have their labels; train a model on "
+            "them, and start from it (learner.start)",
+        )
+    if format.time is None:
+        yield ConfigProblem("format.time", "missing; it tells what is history ([backfill])")
+    yield from time("backfill.until", backfill.until, "")
+    for name, offset in backfill.offsets.items():
+        if not re.fullmatch(r".+:\d+", name) or offset < 0:
+            yield ConfigProblem(
+                "backfill.offsets", f'{name!r}: expected "topic:partition" = offset'
+            )
+
+
 def delimiter(format: FormatConfig) -> Problems:  # noqa: A002 - the table's name
     """Check the separator of CSV."""
     try:
@@ -509,6 +541,7 @@ CHECKS: tuple[Callable[..., Problems], ...] = (
     field_kinds,
     label_field,
     delayed_labels,
+    backfill,
     label_topic,
     feature_limits,
     outputs,

@@ -99,6 +99,29 @@ class FileSourceConfig(Section, frozen=True, tag_field="kind", tag="file"):
     batch: Batch = 2000
 
 
+class BackfillConfig(Section, frozen=True):
+    """History to learn before a Kafka source; `format.time` tells what is history.
+
+    Of the files, the events before `until` are learned; then, of the topics, those at or after it.
+    """
+
+    paths: Annotated[tuple[str, ...], about("files or globs, read in this order", min_length=1)]
+    until: Annotated[str, about("where history ends and the stream begins: an ISO 8601 time")]
+    overlap_seconds: Annotated[
+        float,
+        about("how long before `until` the topics are read from, by the times of records", ge=0),
+    ] = 3600.0
+    offsets: Annotated[
+        dict[str, int],
+        about('where to read the topics from instead, by partition, such as {"clicks:0" = 5000}'),
+    ] = {}
+    kind: Annotated[
+        str | None,
+        about("format of the files; if not set, by their name, else `format.kind`"),
+    ] = None
+    delimiter: Annotated[str, about("one-byte separator of the values of CSV")] = ","
+
+
 class StdinSourceConfig(Section, frozen=True, tag_field="kind", tag="stdin"):
     """Lines of standard input; the daemon exits at its end."""
 
@@ -569,6 +592,7 @@ class Config(Section, frozen=True):
     """A configuration file."""
 
     source: Annotated[Source, about("where events come from")]
+    backfill: Annotated[BackfillConfig | None, about("files to learn before a Kafka source")] = None
     format: Annotated[FormatConfig, about("how bytes become events")] = FormatConfig()
     registry: Annotated[RegistryConfig | None, about("schemas of records")] = None
     labels: Annotated[LabelsConfig | None, about("delayed labels")] = None

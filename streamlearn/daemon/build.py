@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from streamlearn import config
 from streamlearn.config import plan
+from streamlearn.config.history import history_format, history_source
 from streamlearn.core.imports import import_path
+from streamlearn.core.times import timestamp
+from streamlearn.daemon.backfill_reader import BackfillReader
 from streamlearn.daemon.checkpointing.field_changes import FIELDS
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.collectors import audit, regret_trackers, served_scores, telemetry
@@ -24,11 +28,20 @@ from streamlearn.daemon.until import UntilCount, parse_until
 from streamlearn.features import Names
 from streamlearn.kafka import Connection, Fencing, KafkaSource, Security
 from streamlearn.late.join import DROP, Join
-from streamlearn.stream import Clicks, DelayedClicks, Files, StandardInput, Synthetic, decoder_of
+from streamlearn.stream import (
+    Clicks,
+    DelayedClicks,
+    Files,
+    Partition,
+    StandardInput,
+    Synthetic,
+    decoder_of,
+)
 from streamlearn.stream.formats.csv import SAMPLE as CSV_SAMPLE
 from streamlearn.stream.formats.registry import WITH_SCHEMAS
 from streamlearn.stream.schema_registry import SchemaRegistry
 from streamlearn.stream.sinks.json_lines import FileSink
+from streamlearn.stream.sources.backfill import Backfill
 from streamlearn.stream.sources.source import METHODS
 
 if TYPE_CHECKING:
@@ -37,7 +50,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.collectors.observer import Observer
     from streamlearn.daemon.process.log import Log
     from streamlearn.features import Reader
-    from streamlearn.stream import Decoder, Partition, Source
+    from streamlearn.stream import Decoder, Source
     from streamlearn.stream.formats.schemas import Schemas
     from streamlearn.stream.sinks.sink import Sink
 
@@ -67,8 +80,16 @@ def loop(
     letters = settings.dead_letters
     published = sink(settings.predictions, settings.source, fencing(settings, "predictions"))
     refused = sink(letters, settings.source, fencing(settings, "dead-letters"), binary=True)
+    feed: Source = source(
+        stream_source(settings), settings.format, reset_offsets=reset_offsets, report=log.warning
+    )
+    reader = event_reader(settings, shared, list(learners))
+    if settings.backfill is not None:
+        past = backfill(settings, settings.backfill, feed, log)
+        reader = backfill_reader(settings, settings.backfill, past, reader.decoder, list(learners))
+        feed = past
     pipeline = Pipeline(
-        event_reader(settings, shared, list(learners)),
+        reader,
         learners,
         InvalidRecordLimit(letters.max_invalid_ratio, letters.window, letters.min_count),
         DeadLetterPublisher(refused),
@@ -85,12 +106,7 @@ def loop(
     )
     checkpoint = settings.checkpoint
     return Loop(
-        source(
-            with_label_topic(settings),
-            settings.format,
-            reset_offsets=reset_offsets,
-            report=log.warning,
-        ),
+        feed,
         pipeline,
         None if checkpoint is None else ownership(checkpoint, log),
         policy(settings, reset, skip_to or {}, begin=begin),
@@ -143,14 +159,48 @@ def policy(
     )
 
 
-def with_label_topic(settings: config.Config) -> config.Source:
-    """Add the topic of the labels to the source, if they have their own."""
-    found, labels = settings.source, settings.labels
+def stream_source(settings: config.Config) -> config.Source:
+    """Return the source with the topic of the labels, or from shortly before a backfill's end."""
+    found, labels, past = settings.source, settings.labels, settings.backfill
+    if past is not None and isinstance(found, config.KafkaSourceConfig):
+        start = datetime.fromtimestamp(timestamp(past.until) - past.overlap_seconds, UTC)
+        return msgspec.structs.replace(found, start=start.isoformat())
     if labels is None or labels.topic is None or not isinstance(found, config.KafkaSourceConfig):
         return found
     if found.pattern is not None or labels.topic in found.topics:
         return found
     return msgspec.structs.replace(found, topics=(*found.topics, labels.topic))
+
+
+def backfill(
+    settings: config.Config, given: config.BackfillConfig, stream: Source, log: Log
+) -> Backfill:
+    """Put history before the stream."""
+    history = history_source(given)
+    starts = {}
+    for name, offset in given.offsets.items():
+        topic, _, number = name.rpartition(":")
+        starts[Partition(topic, int(number))] = offset
+    return Backfill(
+        source(history, history_format(given, settings.format), report=log.warning),
+        stream,
+        cut=datetime.fromtimestamp(timestamp(given.until), UTC).isoformat(),
+        starts=starts,
+        on_end=lambda: log.info("history ended", until=given.until),
+    )
+
+
+def backfill_reader(
+    settings: config.Config,
+    given: config.BackfillConfig,
+    source: Backfill,
+    stream: Decoder,
+    learners: Sequence[Any],
+) -> BackfillReader:
+    """Build what turns records of history, and of the stream after it, into rows."""
+    table = msgspec.structs.replace(settings, format=history_format(given, settings.format))
+    history = decoder(table, stream.reader, learners)
+    return BackfillReader(source, history, stream, timestamp(given.until))
 
 
 def event_reader(settings: config.Config, shared: Reader, learners: Sequence[Any]) -> EventReader:

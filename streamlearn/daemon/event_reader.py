@@ -76,6 +76,11 @@ class EventReader:
         """Return the number of records by the id of their schema, since the last call."""
         return self.decoder.take_schema_counts()
 
+    @property
+    def publishes(self) -> bool:
+        """Whether predictions of the last batch are published."""
+        return True
+
     def orphans(self) -> list[tuple[Records, str]]:
         """Return label records that never found an event, with the reason."""
         return []

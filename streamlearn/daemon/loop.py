@@ -28,6 +28,7 @@ from streamlearn.errors import (
     StoreError,
 )
 from streamlearn.estimators import checkpoints
+from streamlearn.stream.sources.backfill import Backfill, refuse_unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -180,6 +181,8 @@ class Loop:
             thread = threading.Thread(target=allocate, name="checkpoint", daemon=True)
             thread.start()
         try:
+            if not isinstance(self.source, Backfill):
+                refuse_unfinished(identity or {})
             self.source.open(self.pipeline.positions, identity)
         except SourceChangedError as error:
             if not (skipped := self.policy.skip_to):

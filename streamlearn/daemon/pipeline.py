@@ -45,6 +45,7 @@ class Counts:
     unlabeled: int = 0
     tombstones: int = 0
     invalid: int = 0
+    outside: int = 0  # events of history after the cut, and of the stream before it
     skipped: int = 0  # positions passed over by --skip-to
     since_label: int = 0  # events since the last labeled one
 
@@ -159,7 +160,7 @@ class Pipeline:
     ) -> None:
         """Publish predictions, invalid records, and labels without an event."""
         events = self.event_reader.rows
-        if self.predictions is not None:
+        if self.predictions is not None and self.event_reader.publishes:
             segments = self.learners.segments(self.predictor, results, len(events))
             self.predictions.publish(polled, events, segments, predicted, self.event_reader)
         for part in parts:
@@ -174,6 +175,7 @@ class Pipeline:
         unlabeled = 0 if self.event_reader.delayed else int(np.count_nonzero(~learned))
         counts.events += int(np.count_nonzero(predicted))
         counts.learned += int(np.count_nonzero(learned))
+        counts.outside += self.event_reader.rows.outside
         counts.unlabeled += unlabeled
         if not self.event_reader.delayed and len(learned):
             last = np.flatnonzero(learned)[-1:]

@@ -18,6 +18,8 @@ from streamlearn.errors import ModelFileError, SourceError, StoreError
 from streamlearn.estimators import checkpoints
 from streamlearn.stream import Partition
 from streamlearn.stream.formats.label_set import LabelSet
+from streamlearn.stream.sources.backfill import cut_of
+from streamlearn.stream.sources.catalog import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -74,6 +76,11 @@ def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
             )
     except (ModelFileError, StoreError, Stop) as error:
         yield config.ConfigProblem("checkpoint.path", str(error))
+    if settings.backfill is not None and not (data and cut_of(data["source"])[1]):
+        try:
+            expanded(settings.backfill.paths)
+        except SourceError as error:
+            yield config.ConfigProblem("backfill.paths", str(error))
     if isinstance(settings.source, config.KafkaSourceConfig) or [*directories(settings)]:
         return
     try:

@@ -28,6 +28,7 @@ cdef class Events(Rows):
     cdef public Py_ssize_t byte_count
     cdef readonly Py_ssize_t tombstones
     cdef public Py_ssize_t blank
+    cdef public Py_ssize_t outside
     cdef readonly list invalid
     cdef public list classes
     cdef Py_ssize_t row_room, feature_room, id_room

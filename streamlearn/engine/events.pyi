@@ -12,6 +12,7 @@ LABEL_KINDS: dict[type, int]
 class Events(Rows):
     classes: list[Hashable]
     blank: int
+    outside: int
     byte_count: int
     def __init__(self, *args: object, **kwargs: object) -> None: ...
     @property

@@ -47,7 +47,8 @@ cdef class Events(Rows):
     - `index`: the number of each event's record among those given to the decoder since `clear`;
       `records` is the count of those records, and `byte_count` their bytes.
     - `invalid`: (index, field, reason) of each invalid record; `tombstones`: the count of null
-      records; `blank`: the count of lines without an event, such as a header or a comment.
+      records; `blank`: the count of lines without an event, such as a header or a comment;
+      `outside`: the count of events outside the decoder's window of times.
 
     Arrays are views of buffers, valid until the next `clear` or the next record.
 
@@ -73,7 +74,7 @@ cdef class Events(Rows):
     def clear(self):
         """Remove the rows and the invalid records, and keep the buffers."""
         self.n = self.records = self.tombstones = self.blank = self.longest = self.columns = 0
-        self.byte_count = 0
+        self.byte_count = self.outside = 0
         self.start[0] = 0
         self.invalid = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from streamlearn.errors import SourceChangedError
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
     from streamlearn.kafka.reader import KafkaReader
     from streamlearn.stream.records import Partition
+
+log = logging.getLogger(__name__)
 
 Start = Literal["earliest", "latest"] | int
 
@@ -91,6 +94,12 @@ def _start(
     if start == "latest":
         return {where: ends[where] for where in partitions}
     found = reader.since(partitions, start)
+    cut = [where for where, at in found.items() if at is not None and at == firsts[where] > 0]
+    if cut:
+        log.warning(
+            "the oldest records are newer than the start: older ones were deleted",
+            extra={"partitions": ", ".join(f"{topic}:{number}" for topic, number in cut)},
+        )
     return {where: ends[where] if at is None else at for where, at in found.items()}
 
 

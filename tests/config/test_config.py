@@ -22,6 +22,7 @@ from streamlearn.stream import Fields
 if TYPE_CHECKING:
     from pathlib import Path
 
+PAST = {"backfill.paths": ["a.jsonl"], "backfill.until": "2026-11-18T00:00:00Z"}
 SYNTHETIC = '[source]\nkind = "synthetic"\nevents = 100\n'
 KAFKA = """
 [source]
@@ -287,6 +288,20 @@ def test_a_problem_says_what_is_expected() -> None:
         (KAFKA, {"source.topics": ["a b"]}, "source.topics[0]"),
         (KAFKA, {"source.start": "yesterday"}, "source.start"),
         (KAFKA, {"source.client": "confluence"}, "source.client"),
+        (SYNTHETIC, {**PAST, "format.time": "t"}, "backfill"),
+        (KAFKA, PAST, "format.time"),
+        (KAFKA, {**PAST, "format.time": "t", "backfill.until": "yesterday"}, "backfill.until"),
+        (KAFKA, {**PAST, "format.time": "t", "source.start": "latest"}, "source.start"),
+        (
+            KAFKA,
+            {**PAST, "format.time": "t", "backfill.offsets": {"clicks": 5}},
+            "backfill.offsets",
+        ),
+        (
+            KAFKA,
+            {**PAST, "format.time": "t", "format.id": "id", "labels": {"label": "l"}},
+            "backfill",
+        ),
         (KAFKA, {"predictions.topic": "clicks"}, "predictions.topic"),
         (KAFKA, {"dead_letters.topic": "clicks"}, "dead_letters.topic"),
         (KAFKA, {"dead_letters": {"topic": "a", "path": "b"}}, "dead_letters.topic"),

@@ -151,6 +151,7 @@ def test_configurations_are_valid(
         encoding="utf-8",
     )
     monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "history.jsonl").touch()
     (tmp_path / "clicks.pb").write_bytes(descriptors())
     file = tmp_path / f"{Path(name).stem}.toml"
     if DOCUMENTED_BUCKET in text:

@@ -36,9 +36,11 @@ cdef class Decoder:
     cdef Py_ssize_t known_count
     cdef list known_texts  # that `known` points into
     cdef double time_scale
+    cdef double earliest, before  # the window of times
 
     cdef int own(self, Events events) except -1
     cdef int begin(self) except -1 nogil
+    cdef bint is_outside(self) noexcept nogil
     cdef bint learned(self) noexcept nogil
     cdef int record(self, bytes value, Events events) except -1
     cdef int take_event(self, object event, Events events) except -1

@@ -11,6 +11,7 @@ from streamlearn.stream.formats.label_set import LabelSet
 from streamlearn.stream.records import Header
 
 NO_ID: str
+NO_TIME: str
 
 class Decoder:
     needs_id: bool
@@ -33,6 +34,8 @@ class Decoder:
     def labels(self) -> LabelSet: ...
     @property
     def reads_headers(self) -> bool: ...
+    def use_window(self, earliest: float = ..., before: float = ...) -> None: ...
+    def share_labels(self, other: Decoder) -> None: ...
     def decode(
         self,
         values: Sequence[bytes | None],

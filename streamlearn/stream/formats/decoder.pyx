@@ -8,11 +8,11 @@ import math
 from collections.abc import Mapping
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.math cimport NAN, isfinite
+from libc.math cimport INFINITY, NAN, isfinite, isnan
 from libc.string cimport memcmp
 
 from streamlearn.core.times import timestamp
-from streamlearn.errors import NO_ID, InvalidEventError
+from streamlearn.errors import NO_ID, NO_TIME, InvalidEventError
 
 from streamlearn.engine.events cimport BOOL, CLASS, FLOAT, INT, UNLABELED, Events, Kind
 from streamlearn.features.reader cimport Reader
@@ -57,6 +57,19 @@ cdef class Decoder:
         self.known_texts = []
         self.mapped = self.fields.positive is not None
         self.time_scale = UNITS[self.fields.time_unit]
+        self.earliest, self.before = -INFINITY, INFINITY
+
+    def use_window(self, double earliest=-INFINITY, double before=INFINITY):
+        """Decode only the events with a time in [earliest, before), in seconds since 1970.
+
+        The others leave no trace but `Events.outside`. An event without a time is invalid.
+        """
+        self.earliest, self.before = earliest, before
+
+    def share_labels(self, Decoder other):
+        """Number labels as another decoder of the same stream does, and have one set of them."""
+        self.classes, self.class_codes = other.classes, other.class_codes
+        self.labels = other.labels
 
     def decode(self, values, Events events, order=None, headers=None):
         """Append the events of these records; null is a tombstone.
@@ -128,9 +141,15 @@ cdef class Decoder:
 
     cdef bint grows(self) noexcept nogil:
         """Whether the event is learned, so that its names are kept."""
-        if self.needs_id and self.tags.id == NULL:
+        if self.needs_id and self.tags.id == NULL or self.is_outside():
             return False
         return self.grow_always or (self.tags.kind != UNLABELED and self.tags.weight != 0.0)
+
+    cdef bint is_outside(self) noexcept nogil:
+        """Whether the event is outside the window, or has no time to tell."""
+        return (
+            (self.earliest > -INFINITY or self.before < INFINITY)
+            and not self.earliest <= self.tags.time < self.before)
 
     cdef bint learned(self) noexcept nogil:
         """Whether its label is learned; with `grow_always` the weight may be of another event."""
@@ -140,6 +159,12 @@ cdef class Decoder:
         if self.needs_id and self.tags.id == NULL:
             with gil:
                 raise InvalidEventError(NO_ID)
+        if self.is_outside():
+            if isnan(self.tags.time):
+                with gil:
+                    raise InvalidEventError(NO_TIME)
+            events.outside += 1
+            return 0
         events.append(&self.reader.row, &self.tags, self.reader.size)
         if self.tags.kind != UNLABELED and self.learned():
             self.labels.events += 1
