@@ -3,6 +3,7 @@
 from streamlearn.hindsight.methods import METHODS, Method
 from streamlearn.hindsight.problem import Objective, Problem
 from streamlearn.hindsight.risk import Risk
+from streamlearn.hindsight.sharded import ArrayShard, solve_shards
 from streamlearn.hindsight.solution import Progress, Solution, Step
 from streamlearn.hindsight.solve import solve
 from streamlearn.hindsight.spectral import SpectralBound, spectral_bound
@@ -12,6 +13,7 @@ from streamlearn.hindsight.structured.oracle import solve_risk
 
 __all__ = [
     "METHODS",
+    "ArrayShard",
     "HierarchicalLogistic",
     "HierarchicalMargin",
     "Method",
@@ -25,5 +27,6 @@ __all__ = [
     "multivariate",
     "solve",
     "solve_risk",
+    "solve_shards",
     "spectral_bound",
 ]

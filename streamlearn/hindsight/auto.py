@@ -19,27 +19,21 @@ from streamlearn.hindsight.solution import Solution, Step
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.methods import Method
-    from streamlearn.hindsight.problem import Problem
+    from streamlearn.hindsight.problem import LinearProblem
     from streamlearn.hindsight.solution import Callback
-    from streamlearn.hindsight.structured.multivariate.problem import MultivariateProblem
 
 TRIAL = 30  # epochs
 KINKED_TRIAL = 300  # epochs; cutting planes, which follow, need many passes at a small penalty
-CURVED = ("newton", "lbfgs", "owlqn")
+CURVED = ("newton", "newton-cg", "lbfgs", "owlqn")
 PLANES = "bundle-ls"
 
 
-def supporting_methods(problem: Problem | MultivariateProblem) -> list[Method]:
+def supporting_methods(problem: LinearProblem) -> list[Method]:
     """List the methods that solve this problem, the preferred one first."""
-    given = (problem.loss, problem.penalty)
-    return [
-        method
-        for method in METHODS.values()
-        if method.why_unsupported(*given, fit_intercept=problem.fit_intercept) is None
-    ]
+    return [method for method in METHODS.values() if method.why_unsupported_by(problem) is None]
 
 
-def alternatives(problem: Problem | MultivariateProblem) -> str:
+def alternatives(problem: LinearProblem) -> str:
     """Suggest what to do instead of what was rejected."""
     names = [method.name for method in supporting_methods(problem)]
     if names:

@@ -14,39 +14,61 @@ if TYPE_CHECKING:
 
 
 def encoded_labels(y: Any, m: int, loss: Loss | VectorLoss) -> tuple[Array, list[Any]]:
-    """Encode the labels of m rows as float64; return the codes and the labels of the outputs.
+    """Encode the labels of m rows as float64; return the codes and the labels of the outputs."""
+    known = ordered_labels(distinct_labels(y, m, loss), loss)
+    return encoded(y, m, loss, known), known
+
+
+def distinct_labels(y: Any, m: int, loss: Loss | VectorLoss) -> list[Any]:
+    """Return the labels of m rows, each once; none if they are numbers to predict."""
+    if loss.kind in ("regression", "multitarget"):
+        _numeric_labels(y, m, loss)
+        return []
+    each = frames.label_array(y, m).tolist()
+    known = frames.distinct(each)
+    if any(map(frames.is_missing, known)):
+        row = next(i for i, label in enumerate(each) if frames.is_missing(label))
+        raise ValueError(f"row {row}: {each[row]!r} is not a label; leave the row out")
+    return known
+
+
+def ordered_labels(known: list[Any], loss: Loss | VectorLoss) -> list[Any]:
+    """Return distinct labels in the order of the outputs.
 
     Of two classes the greater is the positive one if they are numbers or bools, otherwise the one
     seen second. Several classes are in ascending order if they are numbers, otherwise as seen.
     """
     if loss.kind in ("regression", "multitarget"):
-        return _numeric_labels(y, m, loss), []
-    labels = frames.label_array(y, m)
-    each = labels.tolist()
-    known = frames.distinct(each)
-    if any(map(frames.is_missing, known)):
-        row = next(i for i, label in enumerate(each) if frames.is_missing(label))
-        raise ValueError(f"row {row}: {each[row]!r} is not a label; leave the row out")
+        return []
     if all(isinstance(label, bool | int | float) for label in known):
-        known.sort()
+        known = sorted(known)
     if isinstance(loss, VectorLoss):
-        known = _ordered_classes(known, loss)
+        return _ordered_classes(known, loss)
+    if loss.kind != "one-class" and len(known) > 2:
+        raise ValueError(
+            f"y has {len(known)} classes {', '.join(map(repr, known[:4]))}..., but {loss!r} "
+            "supports two; use Softmax or MulticlassHinge, or solve for each class with "
+            "y == label"
+        )
+    return known
+
+
+def encoded(y: Any, m: int, loss: Loss | VectorLoss, known: list[Any]) -> Array:
+    """Return the codes of m labels that are among the known ones."""
+    if loss.kind in ("regression", "multitarget"):
+        return _numeric_labels(y, m, loss)
+    codes: dict[Any, float]
+    if isinstance(loss, VectorLoss):
         codes = {label: float(k) for k, label in enumerate(known)}
     else:
         codes = _sign_codes(known, loss)
-    return np.array([codes[label] for label in each], dtype=float), known
+    return np.array([codes[label] for label in frames.label_array(y, m).tolist()], dtype=float)
 
 
 def _sign_codes(known: list[Any], loss: Loss) -> dict[Any, float]:
     """Return the codes of two classes, or of only one of them."""
     if loss.kind == "one-class":
         return dict.fromkeys(known, 1.0)
-    if len(known) > 2:
-        raise ValueError(
-            f"y has {len(known)} classes {', '.join(map(repr, known[:4]))}..., but {loss!r} "
-            "supports two; use Softmax or MulticlassHinge, or solve for each class with "
-            "y == label"
-        )
     if len(known) == 1:
         (alone,) = known
         positive = isinstance(alone, bool | int | float) and alone == 1

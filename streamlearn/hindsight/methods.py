@@ -16,6 +16,7 @@ from streamlearn.losses import Exponential, Loss, Poisson, VectorLoss
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from streamlearn.hindsight.problem import LinearProblem
     from streamlearn.hindsight.solution import Solution
     from streamlearn.penalties import Penalty
 
@@ -34,9 +35,10 @@ class Method:
     takes_intercept: bool = True
     losses: str = "every loss"
     penalties: str = "L2"
+    needs_rows: bool = False
 
     def why_unsupported(
-        self, loss: AnyLoss, penalty: Penalty, *, fit_intercept: bool
+        self, loss: AnyLoss, penalty: Penalty, *, fit_intercept: bool, has_rows: bool = True
     ) -> str | None:
         """Return why this method does not support the problem, or None if it does."""
         if not self.takes_loss(loss):
@@ -45,7 +47,18 @@ class Method:
             return f"{self.name} supports {self.penalties}, not {penalty!r}"
         if fit_intercept and not self.takes_intercept:
             return f"{self.name} supports no free intercept; give X a column of ones"
+        if self.needs_rows and not has_rows:
+            return f"{self.name} needs single rows, which shards keep to themselves"
         return None
+
+    def why_unsupported_by(self, problem: LinearProblem) -> str | None:
+        """Return why this method does not support a problem, or None if it does."""
+        return self.why_unsupported(
+            problem.loss,
+            problem.penalty,
+            fit_intercept=problem.fit_intercept,
+            has_rows=problem.has_rows,
+        )
 
     def __call__(self, problem: Any, **options: Any) -> Solution:
         """Import the method and run it."""
@@ -109,6 +122,7 @@ _TABLE = (
         with_l2,
         losses="losses of one output",
         penalties="L2 and ElasticNet with l2 > 0",
+        needs_rows=True,
     ),
     Method(
         "newton",
@@ -118,6 +132,7 @@ _TABLE = (
         norm_penalty,
         losses="smooth losses of one output",
         penalties="L1, L2 or ElasticNet of a strength > 0",
+        needs_rows=True,
     ),
     Method(
         "newton-cg",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -84,9 +84,11 @@ class Objective:
 class LinearProblem(Objective):
     """A linear model's risk and penalty: a loss of the scores of rows, wherever they are.
 
-    labels: those of the outputs, or of two classes, the positive one last.
+    labels: those of the outputs, or of two classes, the positive one last. has_rows: whether they
+    are in this process, so that a method can use them one by one.
     """
 
+    has_rows: ClassVar[bool] = False
     risk: ShardedRisk[Any]
 
     def __init__(
@@ -162,6 +164,7 @@ class Problem(RowProblem):
     numbers). labels: the labels of the codes. weights: each row's share of the mean.
     """
 
+    has_rows: ClassVar[bool] = True
     risk: LocalRowRisk
 
     def __init__(
@@ -185,7 +188,7 @@ class Problem(RowProblem):
         if outputs is None:
             self.y, labels = encoded_labels(y, self.rows, loss)
             loss = bound_loss(loss, labels)
-            outputs = outputs_of(loss, self.y, labels)
+            outputs = outputs_of(loss, labels, self.y.shape[1] if self.y.ndim == 2 else 0)
         self.weights = normalized_weights(weights, self.rows)
         shards = row_shards(
             self.X,
@@ -249,11 +252,9 @@ def bound_loss(loss: Loss | VectorLoss, labels: list[Any]) -> Loss | VectorLoss:
     return loss.bound(labels) if isinstance(loss, MulticlassHinge) else loss
 
 
-def outputs_of(loss: Loss | VectorLoss, y: Array, labels: list[Any]) -> int:
+def outputs_of(loss: Loss | VectorLoss, labels: list[Any], targets: int) -> int:
     """Return the number of scores that a row has."""
-    if not isinstance(loss, VectorLoss):
-        return 1
-    return max(loss.outputs, y.shape[1] if y.ndim == 2 else len(labels))
+    return max(loss.outputs, targets or len(labels)) if isinstance(loss, VectorLoss) else 1
 
 
 def checked_matrix(X: Any) -> Any:

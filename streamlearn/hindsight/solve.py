@@ -14,6 +14,7 @@ from streamlearn.hindsight.structured.multivariate.problem import MultivariatePr
 
 if TYPE_CHECKING:
     from streamlearn.hindsight.methods import Method
+    from streamlearn.hindsight.problem import LinearProblem
     from streamlearn.hindsight.solution import Callback, Solution
     from streamlearn.penalties import Penalty
 
@@ -78,12 +79,31 @@ def solve(
         fit_intercept=fit_intercept,
         threads=threads,
     )
-    gap = number("solve", "gap", gap, low=0.0)
-    if max_iter is not None:
-        max_iter = integer("max_iter", max_iter, 1)
+    return solve_problem(
+        problem,
+        method=method,
+        gap=gap,
+        max_iter=max_iter,
+        start=start,
+        callback=callback,
+        **options,
+    )
+
+
+def solve_problem(
+    problem: LinearProblem,
+    *,
+    method: str,
+    gap: float,
+    max_iter: int | None,
+    start: Any,
+    callback: Callback | None,
+    **options: Any,
+) -> Solution:
+    """Solve a problem by the named method, or the preferred one."""
     arguments: dict[str, Any] = {
-        "gap": gap,
-        "max_iter": max_iter,
+        "gap": number("solve", "gap", gap, low=0.0),
+        "max_iter": None if max_iter is None else integer("max_iter", max_iter, 1),
         "start": start,
         "callback": callback,
         **options,
@@ -91,7 +111,7 @@ def solve(
     if method == "auto":
         return auto(problem, **arguments)
     chosen = method_named(method)
-    reason = chosen.why_unsupported(problem.loss, penalty, fit_intercept=problem.fit_intercept)
+    reason = chosen.why_unsupported_by(problem)
     if reason is not None:
         raise ValueError(f"{reason}; {alternatives(problem)}")
     return chosen(problem, **arguments)

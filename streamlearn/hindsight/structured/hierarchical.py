@@ -77,6 +77,7 @@ class HierarchicalLoss(MultivariateLoss):
     """A loss of the scores of all nodes of a label tree, averaged over rows."""
 
     kind: ClassVar[str] = "multiclass"
+    row_mean: ClassVar[bool] = True
     takes_groups: ClassVar[bool] = False
     tree: LabelTree
     parents: dict[Hashable, Hashable | None]

@@ -28,8 +28,10 @@ class MultivariateLoss(Parameterized):
 
     kind: "binary", where the greater of two labels is the positive one, or "ordinal", where labels
     are grades. Some losses are means over query groups: rows of one query have equal `groups`.
+    Those that are a `row_mean` are means over rows.
     """
 
+    row_mean: ClassVar[bool] = False
     kind: ClassVar[str] = "ordinal"
     takes_groups: ClassVar[bool] = True
 

@@ -1,0 +1,250 @@
+"""Shards of files, in any format: labeled events become rows, and invalid records errors."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+
+from streamlearn.engine.labels import column_of_events
+from streamlearn.errors import InvalidEventError
+from streamlearn.features import Hashing, Names
+from streamlearn.hindsight.sharded.data import ShardData, packed
+from streamlearn.losses import Loss
+from streamlearn.stream import CSVDecoder, Events, Fields, Files, decoded_batches, decoder_of
+from streamlearn.stream.formats.csv import SAMPLE
+from streamlearn.stream.sources.prefetch import prefetched
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Literal, TypeAlias
+
+    from streamlearn.core.arrays import Array
+    from streamlearn.features import Reader
+    from streamlearn.hindsight.methods import AnyLoss
+    from streamlearn.stream import Decoder, Records
+
+    Opened: TypeAlias = tuple[Files, Decoder]
+
+MAX_EXAMPLES = 5  # invalid records that are listed
+
+
+@dataclass(frozen=True)
+class LossLabels:
+    """The labels that a loss is for, as a learner that a decoder asks."""
+
+    loss: AnyLoss
+
+    @property
+    def learns(self) -> Literal["classes", "numbers", "restricted numbers"]:
+        """The kind of labels."""
+        if not isinstance(self.loss, Loss) or self.loss.kind != "regression":
+            return "classes"
+        return "numbers" if self.loss.score_is_label else "restricted numbers"
+
+    def check_labels(self, labels: list[Any]) -> None:
+        """Raise InvalidEventError for a number that the loss does not accept."""
+        if not isinstance(self.loss, Loss) or self.learns != "restricted numbers":
+            return
+        for label in labels:
+            if not self.loss.is_label(label):
+                raise InvalidEventError(f"{label!r} is not a label for {self.loss!r}")
+
+
+@dataclass(frozen=True)
+class FileShard:
+    """The labeled events of files.
+
+    open: returns how files are read, with a new decoder; it is sent to the shard's worker. groups:
+    whether the ids of events are the groups of a ranking loss. skip: whether invalid records are
+    skipped; otherwise the first one is an error.
+    """
+
+    paths: tuple[str, ...]
+    open: Callable[[tuple[str, ...], LossLabels], Opened]
+    groups: bool = False
+    skip: bool = False
+
+    @property
+    def name(self) -> str:
+        """The files."""
+        more = f" and {len(self.paths) - 1} more files" if len(self.paths) > 1 else ""
+        return f"{self.paths[0]}{more}"
+
+    def load(self, loss: AnyLoss) -> ShardData:
+        """Read the files."""
+        labels = LossLabels(loss)
+        source, decoder = self.open(self.paths, labels)
+        rows = RowBuffer(classes=labels.learns == "classes", groups=self.groups)
+        batches = prefetched(decoded_batches(source, decoder))
+        try:
+            for batch in batches:
+                if batch is not None:
+                    rows.add(batch[1])
+                    self._check(*batch, source, rows)
+        finally:
+            batches.close()
+            source.close()
+        return rows.data(decoder)
+
+    def _check(self, records: Records, events: Events, source: Files, rows: RowBuffer) -> None:
+        for index, _, reason in events.invalid:
+            if self.skip and len(rows.examples) >= MAX_EXAMPLES:
+                break
+            path = records.partition.topic
+            line = source.line_number(records.partition, records.offsets[index])
+            if not self.skip:
+                raise InvalidEventError(
+                    f"{path}:{line}: {reason}; repair the line, or skip invalid lines"
+                )
+            rows.examples.append(f"{path}:{line}: {reason}")
+        rows.invalid += len(events.invalid)
+
+
+@dataclass
+class RowBuffer:
+    """The labeled rows of batches."""
+
+    classes: bool
+    groups: bool
+    invalid: int = 0
+    examples: list[str] = field(default_factory=list)
+    _labels: dict[Any, int] = field(default_factory=dict)
+    _parts: list[tuple[Array, ...]] = field(default_factory=list)
+    _groups: list[bytes | None] = field(default_factory=list)
+
+    def add(self, events: Events) -> None:
+        """Add the rows of events that have a label and a weight."""
+        weights = events.learned_weights()
+        used = weights > 0.0
+        if not used.any():
+            return
+        lengths = np.diff(events.starts)
+        entries = np.repeat(used, lengths)
+        if self.classes:
+            column = column_of_events(events, weights)
+            known = self._labels
+            codes = np.array([known.setdefault(each, len(known)) for each in column.distinct])
+            y = codes[column.index[used]]
+        else:
+            y = events.labels[used]
+        if self.groups:
+            self._groups += [key for key, use in zip(events.ids, used.tolist(), strict=True) if use]
+        self._parts.append(
+            (
+                lengths[used],
+                events.slots[entries],
+                packed(events.values[entries]),
+                y,
+                weights[used],
+            )
+        )
+
+    def data(self, decoder: Decoder) -> ShardData:
+        """Return all rows, and release the batches."""
+        reader = decoder.reader
+        parts = [np.concatenate(part) for part in zip(*self._parts, strict=True)]
+        self._parts.clear()
+        if not parts:
+            return ShardData(scipy.sparse.csr_array((0, reader.size)), [])
+        lengths, slots, values, y, weights = parts
+        first = np.concatenate([[0], np.cumsum(lengths)])
+        if first[-1] < np.iinfo(np.int32).max:
+            first = first.astype(np.int32)
+        X = scipy.sparse.csr_array((values, slots, first), shape=(len(y), max(reader.size, 1)))
+        if self.classes:
+            distinct = np.empty(len(self._labels), dtype=object)
+            distinct[:] = list(self._labels)
+            y = distinct[y]
+        if self.groups and None in self._groups:
+            raise ValueError("a labeled event has no group")
+        return ShardData(
+            X,
+            y,
+            None if (weights == weights[0]).all() and weights[0] == 1.0 else weights,
+            np.array(self._groups) if self.groups else None,
+            names=None if isinstance(reader, Hashing) else list(reader.names()),
+            types=dict(decoder.types) if isinstance(decoder, CSVDecoder) else {},
+            invalid=self.invalid,
+            examples=self.examples,
+        )
+
+
+def file_shards(
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    format: str,  # noqa: A002 - as in configurations
+    fields: Fields | None = None,
+    features: Reader | None = None,
+    shards: int | None = None,
+    group: str | None = None,
+    skip: bool = False,
+    **options: Any,
+) -> list[FileShard]:
+    """Return shards of files; each file is in one shard.
+
+    Parameters
+    ----------
+    paths
+        The files. Each has to be where the shard's worker can read it.
+    format
+        "csv", "json", "svmlight", "vw" or "module:function".
+    fields, features
+        The roles of fields, and how the others become features; default: all by name. With
+        `Hashing(bits)`, shards need not exchange their names.
+    shards
+        How many; default: one for each file. Files are distributed by size.
+    group
+        The field of a row's group, for the ranking losses of `hindsight.multivariate`.
+    skip
+        Whether invalid records are skipped; otherwise the first one is an error that names file,
+        line and field.
+    options
+        Further options of `stream.decoder_of`, such as the `delimiter` of CSV.
+    """
+    given = Fields() if fields is None else fields
+    if group is not None:
+        given = replace(given, id=group)
+    opening = partial(open_files, format, given, Names() if features is None else features, options)
+    names = [os.fspath(path) for path in paths]
+    return [
+        FileShard(part, opening, group is not None, skip)
+        for part in distributed(names, len(names) if shards is None else shards)
+    ]
+
+
+def open_files(
+    kind: str,
+    fields: Fields,
+    features: Reader,
+    options: dict[str, Any],
+    paths: tuple[str, ...],
+    labels: LossLabels,
+) -> Opened:
+    """Return the source of files, and a decoder with features of its own."""
+    lines: dict[str, Any] = {}
+    if kind == "csv":
+        lines["delimiter"] = options.get("delimiter", ",")
+        lines["first"] = SAMPLE if options.get("text") is None else 0
+    decoder = decoder_of(kind, features.fresh(), fields, [labels], **options)
+    return Files(paths, **lines), decoder
+
+
+def distributed(paths: Sequence[str], shards: int) -> list[tuple[str, ...]]:
+    """Distribute files by size among at most so many shards, the largest first.
+
+    The files of a shard stay in their order.
+    """
+    sizes = [Path(path).stat().st_size for path in paths]
+    parts: list[list[int]] = [[] for _ in range(min(shards, len(paths)))]
+    loads = [0] * len(parts)
+    for i in sorted(range(len(paths)), key=lambda i: -sizes[i]):
+        least = loads.index(min(loads))
+        parts[least].append(i)
+        loads[least] += sizes[i]
+    return [tuple(paths[i] for i in sorted(part)) for part in sorted(map(sorted, parts))]
