@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from streamlearn.daemon.checkpointing import writer
-from streamlearn.telemetry.catalog import METRICS, PREFIX
+from streamlearn.telemetry.catalog import METRICS, PREFIX, SERVER_METRICS
 from tests.support.faulty_stream import FAULTS, FaultyStream, Output, silent, unproved
 from tests.support.missing import require_program
 from tests.support.prometheus import data, firing, query, running_prometheus
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 CONFIG = Path(__file__).parents[2] / "config"
 SPEED = 200  # how much faster the live rules are
+KNOWN = METRICS | SERVER_METRICS
 FILES = sorted([*CONFIG.glob("prometheus/*.yml"), *CONFIG.glob("grafana/**/*.json")])
 
 
@@ -45,10 +46,13 @@ def test_promtool_accepts_the_configuration_and_rules() -> None:
     promtool("check", "config", "prometheus.yml")
 
 
-def test_every_alert_fires_and_resolves() -> None:
-    promtool("test", "rules", "tests.yml")
-    alerts = (CONFIG / "prometheus" / "alerts.yml").read_text()
-    tests = (CONFIG / "prometheus" / "tests.yml").read_text()
+@pytest.mark.parametrize(
+    ("alerting", "testing"), [("alerts.yml", "tests.yml"), ("serving.yml", "serving-tests.yml")]
+)
+def test_every_alert_fires_and_resolves(alerting: str, testing: str) -> None:
+    promtool("test", "rules", testing)
+    alerts = (CONFIG / "prometheus" / alerting).read_text()
+    tests = (CONFIG / "prometheus" / testing).read_text()
     runbook = (CONFIG.parent / "docs" / "guides" / "alerts.md").read_text().lower()
     names = re.findall(r"alert: (\w+)", alerts)
     assert len(names) >= 8
@@ -64,7 +68,7 @@ def test_every_queried_metric_exists(file: Path) -> None:
     text = re.sub(r"\w+:streamlearn_\w+:\w+", "", file.read_text())
     for name in set(re.findall(rf"(?<![\w-]){PREFIX}(\w+)", text)):
         base = re.sub(r"_(bucket|sum|count)$", "", name)
-        assert name in METRICS or METRICS[base].kind == "histogram", name
+        assert name in KNOWN or KNOWN[base].kind == "histogram", name
 
 
 # no daemon here has delayed labels or a stream without labels: only tests.yml tests their alerts
@@ -73,10 +77,13 @@ EMPTY = {*ALERTS, "instance:streamlearn_labels_unmatched:ratio_rate10m"}
 VARIABLES = {"$instance": ".*", "$learner": ".*", "$__all": ".*"}
 
 
-def expressions() -> list[tuple[str, str]]:
-    """Return every panel's expressions with their variables replaced."""
+def expressions(names: str = "[!s]*") -> list[tuple[str, str]]:
+    """Return the expressions of all panels, with their variables replaced.
+
+    Those of the server are tested beside it (tests/serving/test_prometheus.py).
+    """
     found = []
-    for file in sorted(CONFIG.glob("grafana/dashboards/*.json")):
+    for file in sorted(CONFIG.glob(f"grafana/dashboards/{names}.json")):
         for panel in json.loads(file.read_text())["panels"]:
             for target in panel["targets"]:
                 text = target["expr"]
@@ -128,7 +135,8 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
             rules = (CONFIG / "prometheus" / name).read_text("utf-8")
             (directory / name).write_text(faster(rules), encoding="utf-8")
         text = (CONFIG / "prometheus" / "prometheus.yml").read_text("utf-8")
-        (directory / "prometheus.yml").write_text(text.replace("5s", "100ms"), encoding="utf-8")
+        text = text.replace("5s", "100ms").replace("  - serving.yml\n", "")
+        (directory / "prometheus.yml").write_text(text, encoding="utf-8")
         listed = json.dumps([{"targets": targets}])  # JSON is YAML
         (directory / "targets.yml").write_text(listed, encoding="utf-8")
         prometheus = stack.enter_context(running_prometheus(directory))
