@@ -20,7 +20,7 @@ COPY --from=wheel /wheels /wheels
 # hadolint ignore=DL3013
 RUN python -m venv --without-pip /opt/streamlearn \
     && wheel=$(ls /wheels/*.whl) \
-    && pip --python /opt/streamlearn/bin/python install --no-cache-dir "${wheel}[fast,registry,store]"
+    && pip --python /opt/streamlearn/bin/python install --no-cache-dir "${wheel}[fast,registry,serve,store]"
 
 FROM python:3.13-slim
 RUN useradd --uid 10001 --no-create-home --home-dir /state streamlearn \

@@ -19,7 +19,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import yaml
 from google.protobuf import descriptor_pb2
 
 import streamlearn as sl
@@ -158,17 +157,6 @@ def test_configurations_are_valid(
         text = text.replace(DOCUMENTED_BUCKET, request.getfixturevalue("bucket"))
     file.write_text(text, encoding="utf-8")
     assert main(["check", str(file)]) == 0, capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("name", "text"), blocks("yaml"))
-def test_manifests_run_valid_commands(name: str, text: str) -> None:
-    for manifest in yaml.safe_load_all(text):
-        pod = manifest["spec"]["template"]["spec"]
-        for container in pod["containers"]:
-            assert parser().parse_args(container["args"]).command == "run", name
-            assert {mount["name"] for mount in container["volumeMounts"]} == {
-                volume["name"] for volume in pod["volumes"]
-            }
 
 
 @pytest.mark.parametrize(("name", "text"), blocks("pycon"))

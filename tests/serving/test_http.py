@@ -12,8 +12,10 @@ from typing import Any
 
 import httpx
 import hypothesis
+import numpy as np
 import pytest
 import schemathesis
+import tritonclient.http as triton
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
@@ -130,6 +132,26 @@ def test_open_inference(client: httpx.Client) -> None:
     }
     assert client.get("/v2/models/default").json()["versions"] == ["1-400"]
     assert client.get("/v2/models/default/ready").json()["ready"] is True
+
+
+def test_a_client_of_the_open_inference_protocol(client: httpx.Client) -> None:
+    """NVIDIA's client for Triton, which speaks the same protocol."""
+    users, ages = np.array(["u1", "ü2"], dtype=object), np.array([1.0, 2.0])
+    inputs = []
+    for name, datatype, values in (("user", "BYTES", users), ("age", "FP64", ages)):
+        inputs.append(triton.InferInput(name, [2], datatype))
+        inputs[-1].set_data_from_numpy(values, binary_data=False)
+    with triton.InferenceServerClient(f"{client.base_url.host}:{client.base_url.port}") as found:
+        assert found.is_server_live()
+        assert found.is_server_ready()
+        assert found.is_model_ready("default")
+        assert not found.is_model_ready("none")
+        assert found.get_model_metadata("default")["versions"] == ["1-400"]
+        answer = found.infer("default", inputs, request_id="42")
+    events = [{"user": u, "age": a} for u, a in zip(users.tolist(), ages.tolist(), strict=True)]
+    assert answer.get_response()["id"] == "42"
+    assert answer.as_numpy("score").tolist() == [model().score_one(event) for event in events]
+    assert answer.as_numpy("label").tolist() == [model().predict_one(event) for event in events]
 
 
 def test_metrics(client: httpx.Client) -> None:

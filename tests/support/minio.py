@@ -1,7 +1,4 @@
-"""A real S3 server for tests: MinIO, built from its Go module, without Docker or root.
-
-The program is built once into the user's cache. `python -m tests.support.minio` builds it, too.
-"""
+"""A real S3 server for tests: MinIO, built from its Go module, without Docker or root."""
 
 from __future__ import annotations
 
@@ -12,46 +9,20 @@ import os
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
 import time
 import urllib.request
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from tests.broker.apache_kafka import HOST, Unavailable, free_ports
+from tests.support.go import program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-VERSION = "v0.0.0-20260212201848-7aac2a2c5b7c"
 BUCKET = "models"
 USER, PASSWORD = "alice", "in-wonderland"
-
-
-def program() -> Path:
-    """Return the program, built if it is not in the user's cache."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    path = cache / "streamlearn" / f"minio-{VERSION}" / "minio"
-    if path.is_file():
-        return path
-    go = shutil.which("go")
-    if go is None:
-        raise Unavailable("MinIO needs Go 1.24 or newer on the path, to be built")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as work:
-        done = subprocess.run(
-            [go, "install", f"github.com/minio/minio@{VERSION}"],
-            env={**os.environ, "GOBIN": work, "GOFLAGS": "-buildvcs=false"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise Unavailable(f"MinIO could not be built: {done.stderr[-2000:]}")
-        Path(work, "minio").replace(path)  # whole or not at all
-    return path
 
 
 class MinIO:
@@ -63,7 +34,7 @@ class MinIO:
         (directory / "data" / BUCKET).mkdir(parents=True)
         addresses = ["--address", f"{HOST}:{self.port}", "--console-address", f"{HOST}:{console}"]
         mortal = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
-        command = [*mortal, str(program()), "server", str(directory / "data"), *addresses]
+        command = [*mortal, str(program("minio")), "server", str(directory / "data"), *addresses]
         with (directory / "minio.log").open("wb") as log:
             self.process = subprocess.Popen(
                 command,
@@ -133,7 +104,3 @@ def signed(body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
     login = f"AWS4-HMAC-SHA256 Credential={USER}/{scope}, SignedHeaders={names}"
     return {**given, "authorization": f"{login}, Signature={key.hex()}"}
-
-
-if __name__ == "__main__":
-    sys.stdout.write(f"{program()}\n")
