@@ -23,7 +23,7 @@ from google.protobuf import descriptor_pb2
 
 import streamlearn as sl
 from streamlearn.cli import reference as cli
-from streamlearn.cli.commands import evaluate, inspect, predict, train
+from streamlearn.cli.commands import evaluate, export, inspect, predict, train
 from streamlearn.cli.commands import test as cli_test
 from streamlearn.cli.main import COMMANDS, main, parser
 from streamlearn.config import Config, reading, reference
@@ -42,7 +42,12 @@ module = Extension("added", ["added.pyx"], extra_compile_args=["-O0"])
 setup(ext_modules=cythonize([module], compiler_directives={"auto_pickle": False}))
 """
 # documents whose commands run on a file of clicks
-FILE_COMMANDS = ("docs/guides/choosing.md", "docs/guides/fields.md", "docs/guides/testing.md")
+FILE_COMMANDS = (
+    "docs/guides/choosing.md",
+    "docs/guides/export.md",
+    "docs/guides/fields.md",
+    "docs/guides/testing.md",
+)
 TUTORIALS = ("docs/getting-started.md", "docs/guides/vowpal-wabbit.md")  # see test_tutorials.py
 DOCUMENTED_BUCKET = "s3://bucket/clicks"
 REPOSITORY = "https://github.com/streamlearn/streamlearn"
@@ -178,7 +183,14 @@ def test_commands_run(
     (tmp_path / "event.json").write_text(json.dumps({"user": "u1", "hour": 9}))
     monkeypatch.chdir(tmp_path)
     lines = [words[1:] for name, words in commands() if name in FILE_COMMANDS]
-    assert {words[0] for words in lines} == {"evaluate", "train", "test", "inspect", "predict"}
+    assert {words[0] for words in lines} == {
+        "evaluate",
+        "export",
+        "train",
+        "test",
+        "inspect",
+        "predict",
+    }
     for words in lines:
         assert main(words) == 0, capsys.readouterr().err
     monkeypatch.chdir(ROOT)
@@ -206,7 +218,7 @@ def test_examples_in_help_texts_run_in_order(
         file.write("ad,price\n" + "a1,2.5\na2,3.5\n" * 50)
     (tmp_path / "event.json").write_text(json.dumps({"user": "u1", "hour": 9}))
     monkeypatch.chdir(tmp_path)
-    for command in (train, predict, cli_test, evaluate, inspect):
+    for command in (train, predict, cli_test, evaluate, inspect, export):
         for line in command.EXAMPLES.splitlines():
             words = shlex.split(re.sub(r" > \S+$", "", line), comments=True)[1:]
             if "/var/lib/clicks" not in words:

@@ -1,0 +1,275 @@
+"""A model as a scikit-learn pipeline, which does not need streamlearn."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.ensemble import VotingRegressor
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+
+from streamlearn.errors import IncompatibleError
+from streamlearn.estimators.classifier import LinearClassifier
+from streamlearn.export.fields import learned_fields, may_clip
+from streamlearn.export.score import outputs_of
+from streamlearn.features import fields as kinds
+from streamlearn.losses import VectorLoss
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from streamlearn.core.arrays import Array
+    from streamlearn.estimators.linear import Linear
+    from streamlearn.export.fields import LearnedField
+    from streamlearn.export.score import Member, Output
+
+TARGET = "scikit-learn"
+WORD = r"\w+"
+INTEGER = re.compile(r"-?\d+")
+
+
+class Block:
+    """A transformer of one column, and the weights of what it gives."""
+
+    def __init__(self, field: LearnedField, step: Any, slots: Sequence[int], *, flat: bool) -> None:
+        self.name = field.name
+        self.step = step
+        self.slots = list(slots)
+        self.column: str | list[str] = field.name if flat else [field.name]
+        self.center = 0.0  # of a number, which the intercept takes
+
+
+def pipeline(model: Linear) -> Pipeline:
+    """Return a pipeline that predicts the rows of a data frame whose columns are the fields.
+
+    Scores are equal as long as no number is larger than those that the model has learned.
+
+    >>> import streamlearn as sl
+    >>> model = sl.PegasosClassifier(l2=0.1)
+    >>> model.learn_one({"user": "ann", "price": 0.5}, True)
+    >>> rows = pd.DataFrame({"user": ["ann", "bob"], "price": [0.5, 2.0]})
+    >>> pipeline(model).predict(rows)
+    array([ True,  True])
+    """
+    outputs = outputs_of(model)
+    slots = sorted({slot for output in outputs for slot in output.used.tolist()})
+    fields = learned_fields(model.reader, slots, TARGET)
+    if not fields:
+        raise IncompatibleError("the model has no non-zero weight, so there is nothing to export")
+    blocks = [block for field in fields for block in blocks_of(field)]
+    steps = [(f"{k} {one.name}", one.step, one.column) for k, one in enumerate(blocks)]
+    columns = ColumnTransformer(steps, sparse_threshold=1.0)
+    columns.fit(pd.DataFrame({one.name: pd.Series([None], dtype=object) for one in blocks}))
+    width = sum(len(one.slots) for one in blocks)
+    predictor: Any
+    if isinstance(model, LinearClassifier):
+        predictor = classifier(model, outputs, blocks, width)
+    else:
+        predictor = regressor(model, outputs, fields, blocks, width)
+    return Pipeline([("fields", columns), ("model", predictor)])
+
+
+def classifier(
+    model: LinearClassifier, outputs: Sequence[Output], blocks: Sequence[Block], width: int
+) -> Any:
+    """Return a fitted classifier with the model's weights."""
+    labels = model.labels
+    if len(labels) < 2:
+        raise IncompatibleError(f"the model knows the labels {labels}; {TARGET} needs two")
+    made: Any = LogisticRegression()
+    if len(outputs) > 1 and not isinstance(model.objective.loss, VectorLoss):
+        made = OneVsRestClassifier(LogisticRegression())
+    order = np.argsort(np.array(labels)) if len(outputs) > 1 else np.arange(1)
+    made.fit(nothing(len(labels), width), labels)
+    weights = [total(outputs[k].members, outputs[k].offset, blocks) for k in order]
+    if len(outputs) == 1:
+        sign = 1.0 if made.classes_[1] == labels[1] else -1.0
+        weights = [(sign * weights[0][0], sign * weights[0][1])]
+    if isinstance(made, OneVsRestClassifier):
+        for one, (coefficients, intercept) in zip(made.estimators_, weights, strict=True):
+            one.coef_, one.intercept_ = coefficients[None, :], np.array([intercept])
+    else:
+        made.coef_ = np.array([coefficients for coefficients, _ in weights])
+        made.intercept_ = np.array([intercept for _, intercept in weights])
+    return made
+
+
+def regressor(
+    model: Linear,
+    outputs: Sequence[Output],
+    fields: Sequence[LearnedField],
+    blocks: Sequence[Block],
+    width: int,
+) -> Any:
+    """Return a fitted regressor with the model's weights: a vote of members if they are clipped."""
+    loss = model.objective.loss
+    if not loss.score_is_label:
+        raise IncompatibleError(
+            f"the predictions of {loss!r} are no scores; export to json or sql, and apply its "
+            "response to the score"
+        )
+    if len(outputs) > 1 or not any(may_clip(one, fields) for one in outputs[0].members):
+        linear = LinearRegression().fit(nothing(2, width), np.zeros((2, len(outputs))))
+        sums = [total(one.members, one.offset, blocks) for one in outputs]
+        linear.coef_ = np.array([coefficients for coefficients, _ in sums])
+        linear.intercept_ = np.array([intercept for _, intercept in sums])
+        if len(outputs) == 1:
+            linear.coef_, linear.intercept_ = linear.coef_[0], float(linear.intercept_[0])
+        return linear
+    (output,) = outputs
+    clipped = [
+        (
+            str(k),
+            TransformedTargetRegressor(
+                LinearRegression(),
+                func=np.asarray,
+                inverse_func=partial(np.clip, a_min=one.low, a_max=one.high),
+                check_inverse=False,
+            ),
+        )
+        for k, one in enumerate(output.members)
+    ]
+    shares = [one.share for one in output.members]
+    voters = VotingRegressor(clipped, weights=shares).fit(nothing(2, width), np.zeros(2))
+    for voter, one in zip(voters.estimators_, output.members, strict=True):
+        found = total([one], output.offset, blocks, share=1.0)
+        voter.regressor_.coef_, voter.regressor_.intercept_ = found
+    return voters
+
+
+def nothing(rows: int, width: int) -> Any:
+    """Return a matrix of zeros, to which models are fitted before they get their weights."""
+    return scipy.sparse.csr_matrix((rows, width))
+
+
+def total(
+    members: Sequence[Member], offset: float, blocks: Sequence[Block], share: float | None = None
+) -> tuple[Array, float]:
+    """Return the weights of what all blocks give, and the intercept."""
+    slots = np.array([slot for block in blocks for slot in block.slots])
+    centers = np.array([block.center for block in blocks for _ in block.slots])
+    weights, intercept = np.zeros(len(slots)), offset
+    for one in members:
+        part = one.share if share is None else share
+        weights += part * one.weights[slots]
+        intercept += part * one.intercept
+    return weights, float(intercept - np.dot(centers, weights))
+
+
+def blocks_of(field: LearnedField) -> Iterator[Block]:
+    """Yield the transformers of a field."""
+    kind = field.kind
+    if isinstance(kind, kinds.Number) or "" in field.slots:
+        yield from number_blocks(field)
+    elif isinstance(kind, kinds.Auto | kinds.Category):
+        yield category_block(field)
+    elif isinstance(kind, kinds.Buckets):
+        yield bucket_block(field)
+    elif isinstance(kind, kinds.List):
+        pattern = f"[^{re.escape(kind.separator)}]+"
+        yield token_block(
+            field, CountVectorizer(token_pattern=pattern, lowercase=False, binary=True)
+        )
+    elif isinstance(kind, kinds.Text) and kind.chars is None and not kind.normalized:
+        ngrams = (1, kind.ngrams)
+        yield token_block(
+            field, CountVectorizer(token_pattern=WORD, ngram_range=ngrams, binary=kind.binary)
+        )
+    else:
+        raise refused(field)
+
+
+def refused(field: LearnedField) -> IncompatibleError:
+    """Return the error of a field that scikit-learn's own transformers cannot read."""
+    remedy = "export to json"
+    if isinstance(field.kind, kinds.Time):
+        remedy = "export to sql or json, or train on columns with hour and weekday"
+    return IncompatibleError(
+        f"the field {field.name!r} is {str(field.kind)!r}, which cannot be exported to {TARGET}; "
+        f"{remedy}"
+    )
+
+
+def call(function: Any, **given: Any) -> FunctionTransformer:
+    """Return a function as a transformer."""
+    return FunctionTransformer(partial(function, **given))
+
+
+def number_blocks(field: LearnedField) -> Iterator[Block]:
+    """Yield a number, and the indicator that it is missing."""
+    kind = field.kind
+    steps: list[Any] = [call(np.asarray, dtype=float)]
+    center = 0.0
+    if isinstance(kind, kinds.Number):
+        if kind.invalid == "missing":
+            raise IncompatibleError(
+                f"the field {field.name!r} takes invalid values as missing, which {TARGET} cannot; "
+                "export to sql or json"
+            )
+        if kind.clip is not None:
+            steps.append(call(np.clip, a_min=kind.clip[0], a_max=kind.clip[1]))
+        if kind.log1p:
+            steps.append(call(np.log1p))
+        center = kind.center
+    # a missing value adds nothing, as one at the center does
+    steps.append(SimpleImputer(strategy="constant", fill_value=center, keep_empty_features=True))
+    for rest, slot in field.slots.items():
+        if rest:
+            missing = make_pipeline(call(np.asarray, dtype=float), MissingIndicator(features="all"))
+            yield Block(field, missing, [slot], flat=False)
+        else:
+            block = Block(field, make_pipeline(*steps), [slot], flat=False)
+            block.center = center
+            yield block
+
+
+def category_block(field: LearnedField) -> Block:
+    """Return the categories of a column as text, in all forms that mean the same."""
+    found = {rest[1:]: slot for rest, slot in field.slots.items()}
+    if isinstance(field.kind, kinds.Category):
+        found |= {f"{name}.0": slot for name, slot in found.items() if INTEGER.fullmatch(name)}
+        for name in ("true", "false"):
+            if name in found:
+                found |= {name.title(): found[name], name.upper(): found[name]}
+    encoder = OneHotEncoder(categories=[list(found)], handle_unknown="ignore")
+    steps = make_pipeline(call(np.asarray, dtype=str), encoder)
+    return Block(field, steps, list(found.values()), flat=False)
+
+
+def bucket_block(field: LearnedField) -> Block:
+    """Return the interval of a number; an unknown or missing one is none."""
+    ends = {}
+    for rest, slot in field.slots.items():
+        low, _, high = rest[2:-1].partition(",")
+        ends[float(low), float(high)] = slot
+    edges = sorted({edge for pair in ends for edge in pair} | {-math.inf, math.inf})
+    found = {edges.index(low) + 1: slot for (low, _), slot in sorted(ends.items())}
+    encoder = OneHotEncoder(categories=[list(found)], handle_unknown="ignore")
+    place = call(np.digitize, bins=edges)
+    steps = make_pipeline(call(np.asarray, dtype=float), place, encoder)
+    return Block(field, steps, list(found.values()), flat=False)
+
+
+def token_block(field: LearnedField, counts: CountVectorizer) -> Block:
+    """Return the counts of the words, or the items, of a text."""
+    words = [rest[1:] for rest in field.slots]
+    counts.set_params(vocabulary={word: k for k, word in enumerate(words)})
+    empty = [
+        SimpleImputer(
+            missing_values=missing, strategy="constant", fill_value="", keep_empty_features=True
+        )
+        for missing in (None, np.nan)
+    ]
+    steps = make_pipeline(call(np.asarray, dtype=object), *empty, call(np.ravel), counts)
+    return Block(field, steps, list(field.slots.values()), flat=False)
