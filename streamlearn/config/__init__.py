@@ -4,6 +4,7 @@ structs      the schema: tables, keys, defaults and descriptions
 environment  substitution of ${NAME} and ${file:PATH}
 reading      TOML tables to structs: unknown keys, wrong types
 checks       constraints between keys
+fleet        constraints of [fleet]
 serving      constraints of [serve]
 learners     the models of the [[learner]] tables
 expressions  rules, losses, penalties and models written as calls
@@ -24,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from streamlearn.config import checks, learners, reading, serving
+from streamlearn.config import checks, fleet, learners, reading, serving
 from streamlearn.config.checks import declared_labels
 from streamlearn.config.environment import expand
 from streamlearn.config.learners import (
@@ -46,6 +47,7 @@ from streamlearn.config.structs import (
     DeadLettersConfig,
     FeaturesConfig,
     FileSourceConfig,
+    FleetConfig,
     FormatConfig,
     KafkaSourceConfig,
     LabelsConfig,
@@ -81,6 +83,7 @@ __all__ = [
     "DeadLettersConfig",
     "FeaturesConfig",
     "FileSourceConfig",
+    "FleetConfig",
     "FormatConfig",
     "KafkaSourceConfig",
     "LabelsConfig",
@@ -164,7 +167,7 @@ def parse(
     tables["learners"] = tables["learners"] or (learners.DEFAULT,)
     known = {key: value for key, value in tables.items() if value is not reading.MISSING}
     reported = {problem.path for problem in problems}
-    found = checks.check(known, (*checks.CHECKS, *serving.CHECKS, *learners.CHECKS))
+    found = checks.check(known, (*checks.CHECKS, *fleet.CHECKS, *serving.CHECKS, *learners.CHECKS))
     problems += [problem for problem in found if problem.path not in reported]
     if problems:
         raise ConfigError(name, problems)

@@ -563,6 +563,25 @@ class ServeConfig(Section, frozen=True):
     )
 
 
+class FleetConfig(Section, frozen=True):
+    """Processes beside the daemon, on Ray; requires the extra `ray`."""
+
+    readers: Annotated[
+        int, about("processes that fetch and decode records; 0: the daemon does so", ge=0, le=1000)
+    ] = 0
+    ray: Annotated[
+        str,
+        about(
+            'address of a Ray cluster, host:port; "auto": that of RAY_ADDRESS, or Ray is started '
+            "on this machine",
+            min_length=1,
+        ),
+    ] = "auto"
+    deadline_seconds: Annotated[
+        float, about("seconds without an answer after which a process is replaced", ge=1)
+    ] = 10.0
+
+
 class LogConfig(Section, frozen=True):
     """Logs on standard error."""
 
@@ -612,5 +631,6 @@ class Config(Section, frozen=True):
     regret: Annotated[RegretConfig, about("regret against the best fixed model")] = RegretConfig()
     telemetry: Annotated[TelemetryConfig, about("metrics and the live page")] = TelemetryConfig()
     serve: Annotated[ServeConfig | None, about("predictions over HTTP")] = None
+    fleet: Annotated[FleetConfig, about("processes beside the daemon")] = FleetConfig()
     log: Annotated[LogConfig, about("logs")] = LogConfig()
     run: Annotated[RunConfig, about("when the daemon exits")] = RunConfig()

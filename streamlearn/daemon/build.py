@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -38,6 +39,7 @@ from streamlearn.stream import (
     decoder_of,
 )
 from streamlearn.stream.formats.csv import SAMPLE as CSV_SAMPLE
+from streamlearn.stream.formats.packed import PackedDecoder
 from streamlearn.stream.formats.registry import WITH_SCHEMAS
 from streamlearn.stream.schema_registry import SchemaRegistry
 from streamlearn.stream.sinks.json_lines import FileSink
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
     from streamlearn.stream.formats.schemas import Schemas
     from streamlearn.stream.sinks.sink import Sink
 
+    Connect = Callable[[EventReader, Learners, Connection], Connection]
+
 TRANSACTION_MARGIN_SECONDS = 30.0  # by which a transaction may outlast `max_age_seconds`
 
 
@@ -66,8 +70,9 @@ def loop(
     reset_offsets: bool = False,
     begin: bool = False,
     observers: Sequence[Observer] = (),
+    connect: Connect | None = None,
 ) -> Loop:
-    """Build the daemon, not yet running."""
+    """Build the daemon, not yet running; with `connect`, other processes read and decode."""
     from streamlearn.daemon.process.watchdog import Watchdog  # noqa: PLC0415 - not on Windows
 
     shared = config.feature_reader(settings.features, settings.format)
@@ -80,10 +85,14 @@ def loop(
     letters = settings.dead_letters
     published = sink(settings.predictions, settings.source, fencing(settings, "predictions"))
     refused = sink(letters, settings.source, fencing(settings, "dead-letters"), binary=True)
+    reader = event_reader(settings, shared, list(learners), packed=connect is not None)
     feed: Source = source(
-        stream_source(settings), settings.format, reset_offsets=reset_offsets, report=log.warning
+        stream_source(settings),
+        settings.format,
+        reset_offsets=reset_offsets,
+        report=log.warning,
+        connect=None if connect is None else partial(connect, reader, learners),
     )
-    reader = event_reader(settings, shared, list(learners))
     if settings.backfill is not None:
         past = backfill(settings, settings.backfill, feed, log)
         reader = backfill_reader(settings, settings.backfill, past, reader.decoder, list(learners))
@@ -203,17 +212,22 @@ def backfill_reader(
     return BackfillReader(source, history, stream, timestamp(given.until))
 
 
-def event_reader(settings: config.Config, shared: Reader, learners: Sequence[Any]) -> EventReader:
-    """Build what turns records into rows."""
+def event_reader(
+    settings: config.Config, shared: Reader, learners: Sequence[Any], *, packed: bool = False
+) -> EventReader:
+    """Build what turns records into rows; `packed`: other processes have decoded them."""
     labels, table = settings.labels, settings.format
+    if labels is None and packed:
+        return EventReader(PackedDecoder(shared, config.event_fields(table), learners))
     if labels is None:
         return EventReader(decoder(settings, shared, learners))
     found = schemas(settings)
     of_events, of_labels = config.label_fields(table, labels)
-    events = decoder_of(table.kind, shared, of_events, learners, grow_always=True, schemas=found)
-    label_decoder = None
-    if of_labels is not None:
-        label_decoder = decoder_of(table.kind, Names(), of_labels, learners, schemas=found)
+    make: Callable[..., Decoder] = partial(decoder_of, table.kind, schemas=found)
+    if packed:
+        make = PackedDecoder
+    events = make(shared, of_events, learners, grow_always=True)
+    label_decoder = None if of_labels is None else make(Names(), of_labels, learners)
     guess = labels.on_timeout
     if guess != DROP:
         guess = (events if label_decoder is None else label_decoder).resolve_label(guess)
@@ -312,11 +326,13 @@ def source(
     *,
     reset_offsets: bool = False,
     report: Callable[[str], None] | None = None,
+    connect: Callable[[Connection], Connection] | None = None,
 ) -> Source:
     """Build the source; `report` logs rotations of followed files."""
     if isinstance(settings, config.KafkaSourceConfig):
+        own = connection(settings)
         return KafkaSource(
-            connection(settings),
+            own if connect is None else connect(own),
             topics=settings.topics,
             pattern=settings.pattern,
             group_id=settings.group_id,

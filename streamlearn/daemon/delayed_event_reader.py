@@ -88,6 +88,15 @@ class DelayedEventReader(EventReader):
         return self.decoder if self.label_decoder is None else self.label_decoder
 
     @property
+    def decoders(self) -> list[Decoder]:
+        """Return the decoder of events, and that of labels if they have a topic of their own."""
+        return [one for one in (self.decoder, self.label_decoder) if one is not None]
+
+    def decoder_of(self, where: Partition) -> Decoder:
+        """Return the decoder of a partition's records."""
+        return self._decoder_of_labels if self._is_label(where) else self.decoder
+
+    @property
     def predicted(self) -> Array:
         """Mark the events that arrived."""
         return np.asarray(self.join.rows.roles == PREDICTED)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from streamlearn.core.arrays import Array
     from streamlearn.daemon.collectors.observer import RecordError
     from streamlearn.daemon.learners import Learner
-    from streamlearn.stream import Decoder, Records
+    from streamlearn.stream import Decoder, Partition, Records
     from streamlearn.stream.formats.label_set import LabelSet
     from streamlearn.stream.polled import Polled
 
@@ -48,6 +48,15 @@ class EventReader:
         self.labels = decoder.labels
         self.rows = Events()  # of the last batch
         self._before = 0  # labeled events before the batch
+
+    @property
+    def decoders(self) -> list[Decoder]:
+        """Return all decoders."""
+        return [self.decoder]
+
+    def decoder_of(self, where: Partition) -> Decoder:  # noqa: ARG002 - for subclasses
+        """Return the decoder of a partition's records."""
+        return self.decoder
 
     def read(self, polled: Polled) -> list[RecordError]:
         """Read a batch into `rows`; return the invalid records."""

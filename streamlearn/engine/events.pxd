@@ -33,6 +33,7 @@ cdef class Events(Rows):
     cdef public list classes
     cdef Py_ssize_t row_room, feature_room, id_room
     cdef tuple arrays  # the owners of the memory below
+    cdef bint adopted  # the arrays are not its own, and may be read-only
     cdef double* label
     cdef uint8_t* kind
     cdef double* weight
@@ -43,6 +44,7 @@ cdef class Events(Rows):
     cdef uint8_t* has_id
 
     cdef int widen(self, Py_ssize_t rows, Py_ssize_t features, Py_ssize_t text) except -1 with gil
+    cdef int point_to(self, tuple arrays) except -1
     cdef object label_object(self, Py_ssize_t i)
 
     @cython.final

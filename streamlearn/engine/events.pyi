@@ -1,13 +1,16 @@
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streamlearn.core.arrays import Array
 from streamlearn.engine.rows import Rows
 from streamlearn.errors import InvalidEventError
 
+CLASS_KIND: int
 LABEL_KINDS: dict[type, int]
+TYPES: tuple[type[np.generic], ...]
 
 class Events(Rows):
     classes: list[Hashable]
@@ -48,6 +51,15 @@ class Events(Rows):
         time: float = math.nan,
         key: bytes | None = None,
         known: int | None = None,
+    ) -> None: ...
+    def packed(self) -> tuple[Array, ...]: ...
+    def adopt(
+        self,
+        arrays: Sequence[Array],
+        records: int,
+        invalid: Iterable[tuple[int, str | None, str]] = (),
+        tombstones: int = 0,
+        byte_count: int = 0,
     ) -> None: ...
     def refuse(self, error: InvalidEventError) -> None: ...
     def id_texts(self, rows: NDArray[np.int64]) -> list[str | None]: ...

@@ -34,7 +34,13 @@ cdef bint is_number(label):
         return False
 
 
+# the arrays of a batch, in the order of `Events.arrays`
+TYPES = (
+    np.int64, np.int32, np.float64, np.float64, np.uint8, np.float64, np.float64, np.int64,
+    np.int64, np.uint8, np.int64, np.uint8, np.float64,
+)
 cdef Py_ssize_t MAX_TEXT = 1000  # characters of a field or reason, because records may be long
+CLASS_KIND = CLASS
 LABEL_KINDS = {type(None): UNLABELED, bool: BOOL, int: INT, float: FLOAT}
 
 
@@ -75,44 +81,90 @@ cdef class Events(Rows):
         """Remove the rows and the invalid records, and keep the buffers."""
         self.n = self.records = self.tombstones = self.blank = self.longest = self.columns = 0
         self.byte_count = self.outside = 0
-        self.start[0] = 0
         self.invalid = []
+        if self.adopted:
+            self.start = NULL
+            self.arrays = ()
+            self.widen(256, 4096, 0)
+        self.start[0] = 0
 
     cdef int widen(self, Py_ssize_t rows, Py_ssize_t features, Py_ssize_t text) except -1 with gil:
         """Reserve rows, features, and bytes of ids, and keep the contents."""
         cdef Py_ssize_t used = 0 if self.start == NULL else <Py_ssize_t>self.start[self.n]
         cdef Py_ssize_t id_used = 0 if self.n == 0 else <Py_ssize_t>self.id_end[self.n - 1]
         rows, features, text = max(rows, 1), max(features, 1), max(text, 1)
-        # in the order of the pointers below: capacity, used, type
+        # in the order of TYPES: capacity and used
         new = []
         wanted = (
-            (rows + 1, self.n + 1, np.int64), (features, used, np.int32),
-            (features, used, np.float64), (rows, self.n, np.float64), (rows, self.n, np.uint8),
-            (rows, self.n, np.float64), (rows, self.n, np.float64), (rows, self.n, np.int64),
-            (rows, self.n, np.int64), (text, id_used, np.uint8), (rows, self.n, np.int64),
-            (rows, self.n, np.uint8), (rows, self.n, np.float64),
+            (rows + 1, self.n + 1), (features, used), (features, used), (rows, self.n),
+            (rows, self.n), (rows, self.n), (rows, self.n), (rows, self.n), (rows, self.n),
+            (text, id_used), (rows, self.n), (rows, self.n), (rows, self.n),
         )
-        for k, (size, filled, kind) in enumerate(wanted):
-            array = np.empty(size, dtype=kind)
+        for k, (size, filled) in enumerate(wanted):
+            array = np.empty(size, dtype=TYPES[k])
             if self.arrays:
                 array[:filled] = self.arrays[k][:filled]
             new.append(array)
-        self.arrays = tuple(new)
-        self.start = <int64_t*><size_t>new[0].ctypes.data
-        self.slot_at = <int*><size_t>new[1].ctypes.data
-        self.value_at = <double*><size_t>new[2].ctypes.data
-        self.label = <double*><size_t>new[3].ctypes.data
-        self.kind = <uint8_t*><size_t>new[4].ctypes.data
-        self.weight = <double*><size_t>new[5].ctypes.data
-        self.time = <double*><size_t>new[6].ctypes.data
-        self.known = <int64_t*><size_t>new[7].ctypes.data
-        self.record = <int64_t*><size_t>new[8].ctypes.data
-        self.id_text = <char*><size_t>new[9].ctypes.data
-        self.id_end = <int64_t*><size_t>new[10].ctypes.data
-        self.has_id = <uint8_t*><size_t>new[11].ctypes.data
-        self.square = <double*><size_t>new[12].ctypes.data
+        self.point_to(tuple(new))
+        self.adopted = False
         self.row_room, self.feature_room, self.id_room = rows, features, text
         return 0
+
+    cdef int point_to(self, tuple arrays) except -1:
+        """Set the pointers to these arrays, in the order of TYPES."""
+        self.arrays = arrays
+        self.start = <int64_t*><size_t>arrays[0].ctypes.data
+        self.slot_at = <int*><size_t>arrays[1].ctypes.data
+        self.value_at = <double*><size_t>arrays[2].ctypes.data
+        self.label = <double*><size_t>arrays[3].ctypes.data
+        self.kind = <uint8_t*><size_t>arrays[4].ctypes.data
+        self.weight = <double*><size_t>arrays[5].ctypes.data
+        self.time = <double*><size_t>arrays[6].ctypes.data
+        self.known = <int64_t*><size_t>arrays[7].ctypes.data
+        self.record = <int64_t*><size_t>arrays[8].ctypes.data
+        self.id_text = <char*><size_t>arrays[9].ctypes.data
+        self.id_end = <int64_t*><size_t>arrays[10].ctypes.data
+        self.has_id = <uint8_t*><size_t>arrays[11].ctypes.data
+        self.square = <double*><size_t>arrays[12].ctypes.data
+        return 0
+
+    def packed(self):
+        """Return the arrays of the rows, in the order of TYPES; views, valid until `clear`.
+
+        >>> events = Events()
+        >>> events.add([(0, 1.0), (7, 2.5)], label=True)
+        >>> other = Events()
+        >>> other.adopt(events.packed(), records=1)
+        >>> other.row_of(0), other.label_of(0)
+        ([(0, 1.0), (7, 2.5)], True)
+        """
+        cdef Py_ssize_t n = self.n, used = <Py_ssize_t>self.start[n]
+        cdef Py_ssize_t text = 0 if n == 0 else <Py_ssize_t>self.id_end[n - 1]
+        sizes = [n + 1, used, used, n, n, n, n, n, n, text, n, n, n]
+        return tuple([array[:size] for array, size in zip(self.arrays, sizes, strict=True)])
+
+    def adopt(self, arrays, records, invalid=(), tombstones=0, byte_count=0):
+        """Replace the contents by the rows of `packed` arrays, without a copy.
+
+        The arrays may be read-only: they are copied before the next event is added.
+        """
+        cdef Py_ssize_t n = len(arrays[3])
+        sizes = [n + 1, len(arrays[1]), len(arrays[1]), *[n] * 6, len(arrays[9]), n, n, n]
+        for array, size, kind in zip(arrays, sizes, TYPES, strict=True):
+            if len(array) != size or array.dtype != kind or not array.flags.c_contiguous:
+                raise ValueError("these arrays are not those of packed rows")
+        starts = arrays[0]
+        if starts[0] != 0 or starts[n] != len(arrays[1]) or (np.diff(starts) < 0).any():
+            raise ValueError("the starts of packed rows do not fit their slots")
+        self.point_to(tuple(arrays))
+        self.n = self.row_room = n
+        self.feature_room, self.id_room = len(arrays[1]), len(arrays[9])
+        self.longest = int(np.diff(starts).max(initial=0))
+        self.columns = int(arrays[7].max(initial=0))
+        self.records, self.tombstones, self.byte_count = records, tombstones, byte_count
+        self.blank = self.outside = 0
+        self.invalid = list(invalid)
+        self.adopted = True
 
     def add(self, row, label=None, weight=1.0, time=NAN, key=None, known=None):
         """Add an event of (slot, value) pairs, each slot once, and its id as `key`."""

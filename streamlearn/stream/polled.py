@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from streamlearn.stream.packed_rows import PackedRows
 from streamlearn.stream.ranks import order_of
 
 if TYPE_CHECKING:
@@ -57,6 +58,9 @@ class Polled:
         """The values of all records, one `Records` after the other."""
         if len(self.records) == 1:
             return self.records[0].values
+        packed = [one.values for one in self.records if isinstance(one.values, PackedRows)]
+        if packed:
+            return PackedRows.joined(packed)
         return list(chain.from_iterable(one.values for one in self.records))
 
     @cached_property

@@ -122,7 +122,12 @@ class Daemons:
             time.sleep(0.01)
 
     def assert_learned_once(
-        self, partitions: int, length: int, garbage: float = 0.0, period: int | None = None
+        self,
+        partitions: int,
+        length: int,
+        garbage: float = 0.0,
+        period: int | None = None,
+        reader: Any = None,
     ) -> Any:
         """Every record once; and each model is what the library makes of them in that order."""
         found = self.newest()
@@ -134,7 +139,8 @@ class Daemons:
             ends[number] = end
         assert set(ends.values()) == {length}
         assert partitions * length == found[1]["counts"]["records"]
-        reader = sl.Names(max_bytes=config.FeaturesConfig().max_bytes)  # as a daemon has them
+        if reader is None:  # as a daemon has them
+            reader = sl.Names(max_bytes=config.FeaturesConfig().max_bytes)
         for name, model in replay_models(
             learned, garbage=garbage, reader=reader, period=period
         ).items():

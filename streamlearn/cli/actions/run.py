@@ -12,6 +12,7 @@ from streamlearn.daemon import build, preflight
 from streamlearn.daemon.process.exits import exit_code
 from streamlearn.daemon.process.log import LibraryLogHandler, Log
 from streamlearn.errors import SinkError, SourceError
+from streamlearn.fleet import build as fleet
 from streamlearn.serving import build as serving
 from streamlearn.stream import Partition
 
@@ -25,7 +26,11 @@ COLLECT_EVERY = 20_000
 
 def run(options: Options) -> int:
     """Run until the daemon stops; the exit code tells why."""
-    extra = {"run.until": options.until, "source.on_gap": options.on_gap}
+    extra = {
+        "run.until": options.until,
+        "source.on_gap": options.on_gap,
+        "fleet.ray": options.ray,
+    }
     settings = load(options, {key: value for key, value in extra.items() if value is not None})
     if options.reset_offsets and not isinstance(settings.source, config.KafkaSourceConfig):
         raise ValueError(
@@ -54,6 +59,7 @@ def run(options: Options) -> int:
             reset_offsets=options.reset_offsets,
             begin=options.begin,
             observers=serving.observers(settings, log),
+            connect=fleet.connect(settings, log),
         )
     except (SourceError, SinkError) as error:  # an output is opened first
         code = exit_code(error)

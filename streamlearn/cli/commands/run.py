@@ -56,6 +56,11 @@ def arguments(parser: Parser) -> None:
         help="if records were deleted before they were read: stop, or count them and continue",
     )
     parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        help='the Ray cluster of [fleet], HOST:PORT; "auto": RAY_ADDRESS, or one started here',
+    )
+    parser.add_argument(
         "--reset-offsets",
         action="store_true",
         help="resume where positions are beyond the end, or a topic was recreated",

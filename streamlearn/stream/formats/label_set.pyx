@@ -138,6 +138,19 @@ cdef class LabelSet:
             self.detect_booleans(self.labels)
         self.close()
 
+    def count(self, events, positive, negative_values=()):
+        """Count learned events whose labels were checked elsewhere.
+
+        `positive`: one is positive; `negative_values`: some that are not.
+        """
+        self.events += events
+        if self.positive_values is not None:
+            self.positive_seen = self.positive_seen or positive
+        if self.positive_values is not None and not self.positive_seen:
+            unseen = [one for one in negative_values if one not in self.negative_values]
+            self.negative_values += unseen[:SHOWN - len(self.negative_values)]
+        self.close()
+
     cdef int close(self) except -1:
         """Close the labels if this is due."""
         if self.closed or self.warmup is None or len(self.labels) < 2:

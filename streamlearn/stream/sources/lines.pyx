@@ -10,6 +10,7 @@ from libc.string cimport memchr, memcmp, memcpy
 from streamlearn.stream.sources.rows cimport RowEnds
 
 from streamlearn.errors import SourceError
+from streamlearn.stream.packed_rows import PackedRows
 
 cdef enum:
     LONGEST = 1 << 26  # bytes of one line
@@ -283,6 +284,8 @@ def size_and_nulls(values):
     cdef Py_ssize_t size = 0, nulls = 0
     if isinstance(values, LineSlice):
         return values.byte_count, 0
+    if isinstance(values, PackedRows):
+        return values.byte_count, values.tombstones
     for value in values:
         if value is None:
             nulls += 1
