@@ -33,9 +33,7 @@ def connect(
         events: EventReader, learners: Learners, connection: Connection
     ) -> Connection:
         own = {one.name: getattr(connection, one.name) for one in fields(Connection)}
-        return FleetConnection(
-            **own, settings=settings, events=events, learners=learners, log=log
-        )
+        return FleetConnection(**own, settings=settings, events=events, learners=learners, log=log)
 
     return through_readers
 

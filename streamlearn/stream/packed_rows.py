@@ -34,8 +34,8 @@ class PackedRows(Sequence[bytes | None]):
     """The records start .. stop - 1 of a batch that was decoded elsewhere.
 
     `rows` are the arrays of `Events.packed`, `classes` its labels, and `sizes` the bytes of each
-    record, -1 for null. Only the bytes in `kept` are here: those of invalid records. `schemas` counts
-    the records by schema; those of a batch that is cut count with its first part.
+    record, -1 for null. Only the bytes in `kept` are here: those of invalid records. `schemas`
+    counts the records by schema; those of a batch that is cut count with its first part.
 
     >>> from streamlearn import Hashing
     >>> from streamlearn.stream import Events, JSONDecoder
