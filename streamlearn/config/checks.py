@@ -355,9 +355,6 @@ def schemas(
         if getattr(format, name) is not None and format.kind != kind:
             yield ConfigProblem(f"format.{name}", f'requires kind = "{kind}"')
     if format.kind not in WITH_SCHEMAS:
-        if registry is not None:
-            kinds = " or ".join(f'"{kind}"' for kind in WITH_SCHEMAS)
-            yield ConfigProblem("registry", f"not used; it requires format.kind = {kinds}")
         return
     if not is_installed(WITH_SCHEMAS[format.kind]):
         yield ConfigProblem(
@@ -377,6 +374,32 @@ def schemas(
             f"format.{key}",
             "is of all records, but labels.topic has others; use the schemas of a [registry]",
         )
+
+
+def registry_use(
+    format: FormatConfig,  # noqa: A002 - the table's name
+    registry: RegistryConfig | None,
+    predictions: PredictionsConfig,
+    dead_letters: DeadLettersConfig,
+) -> Problems:
+    """Check that what needs a registry has one, with a topic to name subjects after."""
+    used = format.kind in WITH_SCHEMAS
+    for name, output in (("predictions", predictions), ("dead_letters", dead_letters)):
+        if output.format not in WITH_SCHEMAS:
+            continue
+        used = True
+        path = f"{name}.format"
+        if output.topic is None:
+            yield ConfigProblem(path, f"requires {name}.topic; a file has JSON lines")
+        elif registry is None:
+            yield ConfigProblem(path, "requires the url of a [registry]")
+        elif not is_installed(WITH_SCHEMAS[output.format]):
+            yield ConfigProblem(
+                path, f"{output.format} requires pip install 'streamlearn[registry]'"
+            )
+    if registry is not None and not used:
+        kinds = ", ".join(f'"{kind}"' for kind in WITH_SCHEMAS)
+        yield ConfigProblem("registry", f"not used; no format is one of {kinds}")
 
 
 def schema_origin(format: FormatConfig, registry: RegistryConfig | None) -> Problems:  # noqa: A002 - the table's name
@@ -534,6 +557,7 @@ CHECKS: tuple[Callable[..., Problems], ...] = (
     delimiter,
     format_kind,
     schemas,
+    registry_use,
     registry_access,
     registry_login,
     label_values,

@@ -279,6 +279,13 @@ class RegistryConfig(Section, frozen=True):
             ge=0,
         ),
     ] = 10.0
+    subjects: Annotated[
+        Literal["topic", "record", "topic-record"],
+        about("what the subjects of the schemas of predictions and dead letters are named after"),
+    ] = "topic"
+    register: Annotated[
+        bool, about("whether schemas of outputs are registered, or must be in the registry")
+    ] = True
 
 
 class LabelsConfig(Section, frozen=True):
@@ -405,6 +412,10 @@ class PredictionsConfig(Section, frozen=True):
     """Where predictions are published; nowhere if neither `topic` nor `path` is set."""
 
     topic: Annotated[str | None, about("topic in the cluster of the source")] = None
+    format: Annotated[
+        Literal["json", "avro", "protobuf"],
+        about("format of the records of `topic`; avro and protobuf require [registry]"),
+    ] = "json"
     path: Annotated[str | None, about('file of JSON lines; "-" is standard output')] = None
     learner: Annotated[
         str | None, about('name of the learner that predicts, or "best"; the first if not set')
@@ -416,6 +427,13 @@ class DeadLettersConfig(Section, frozen=True):
     """Where invalid records are sent; they are only counted if neither key is set."""
 
     topic: Annotated[str | None, about("topic in the cluster of the source")] = None
+    format: Annotated[
+        Literal["raw", "avro", "protobuf"],
+        about(
+            "format of the records of `topic`: the bytes of the invalid record, or inside a record "
+            "with its origin and the reason, which requires [registry]"
+        ),
+    ] = "raw"
     path: Annotated[str | None, about("file of JSON lines")] = None
     max_invalid_ratio: Annotated[
         float, about("stop when a larger share of recent records is invalid", gt=0, le=1)

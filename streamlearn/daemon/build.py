@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from streamlearn.features import Reader
     from streamlearn.stream import Decoder, Source
     from streamlearn.stream.formats.schemas import Schemas
+    from streamlearn.stream.formats.writers import Writer
     from streamlearn.stream.sinks.sink import Sink
 
     Connect = Callable[[EventReader, Learners, Connection], Connection]
@@ -101,9 +102,13 @@ def loop(
         reader,
         learners,
         InvalidRecordLimit(letters.max_invalid_ratio, letters.window, letters.min_count),
-        DeadLetterPublisher(refused),
+        DeadLetterPublisher(refused, writer=writer(settings, letters, "DeadLetter")),
         log,
-        predictions=None if published is None else PredictionPublisher(published),
+        predictions=None
+        if published is None
+        else PredictionPublisher(
+            published, writer=writer(settings, settings.predictions, "Prediction")
+        ),
         predictor=settings.predictions.learner or settings.learners[0].name,
         observers=[
             *audit.observers(),
@@ -395,6 +400,21 @@ def connection(settings: config.KafkaSourceConfig) -> Connection:
         ),
         client_id=settings.group_id,
     )
+
+
+def writer(
+    settings: config.Config, output: config.PredictionsConfig | config.DeadLettersConfig, name: str
+) -> Writer | None:
+    """Build what writes an output's records with a schema, which is registered; None for others."""
+    given = settings.registry
+    if output.topic is None or given is None or output.format in {"json", "raw"}:
+        return None
+    from streamlearn.daemon.outputs.written import register, writer_of  # noqa: PLC0415 - optional
+
+    found = writer_of("avro" if output.format == "avro" else "protobuf", name)
+    registry = schema_registry(given)
+    register(found, registry, output.topic, given.subjects, allowed=given.register)
+    return found
 
 
 def sink(

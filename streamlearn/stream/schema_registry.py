@@ -18,7 +18,8 @@ from urllib.parse import quote, urlsplit
 
 from streamlearn.errors import RegistryError, SchemaError
 
-ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
+JSON = "application/vnd.schemaregistry.v1+json"
+ACCEPT = f"{JSON}, application/json"
 SERIALIZED = "?format=serialized"
 NO_SCHEMA = {40401, 40402, 40403}  # error codes: no such subject, version, schema
 DENIED = {401, 403}
@@ -115,6 +116,32 @@ class SchemaRegistry:
             raise SchemaError(f"it is of kind {found.kind}, not {kind}")
         return found
 
+    def latest(self, subject: str, kind: str) -> Schema | None:
+        """Return the newest schema of a subject; None if it has none."""
+        serialized = kind == "PROTOBUF"
+        path = f"/subjects/{quote(subject, safe='')}/versions/latest"
+        answer = self._get(path + (SERIALIZED if serialized else ""))
+        if answer is None:
+            return None
+        found = self._schema_of(answer, serialized=serialized)
+        if found.kind != kind:
+            raise SchemaError(f"the newest schema of {subject} is of kind {found.kind}, not {kind}")
+        return found
+
+    def id_of(self, subject: str, text: str, kind: str, *, register: bool = True) -> int:
+        """Return the id of a schema under a subject, registered if need be.
+
+        Without `register`, RegistryError if the subject does not have it.
+        """
+        path = f"/subjects/{quote(subject, safe='')}{'/versions' if register else ''}"
+        answer = self._get(path, {"schema": text, "schemaType": kind})
+        if answer is None:
+            raise RegistryError(
+                f"{self._urls[0]}: the subject {subject} does not have the schema; register it, or "
+                "set registry.register = true"
+            )
+        return int(answer["id"])
+
     def _schema_of(self, answer: dict[str, Any], *, serialized: bool) -> Schema:
         imports = []
         for one in answer.get("references") or ():
@@ -146,18 +173,20 @@ class SchemaRegistry:
             time.sleep(min(RETRY_SECONDS, left))
         return answer
 
-    def _get(self, path: str) -> dict[str, Any] | None:
+    def _get(self, path: str, body: dict[str, str] | None = None) -> dict[str, Any] | None:
         """Return the answer of the first registry that gives one; None for a schema it lacks."""
         problem = ""
         for url in self._urls:
             try:
-                return self._ask(url + path)
+                return self._ask(url + path, body)
             except RegistryError as error:
                 problem = str(error)
         raise RegistryError(problem)
 
-    def _ask(self, url: str) -> dict[str, Any] | None:
-        request = urllib.request.Request(url, headers=self._headers)  # noqa: S310 - checked above
+    def _ask(self, url: str, body: dict[str, str] | None) -> dict[str, Any] | None:
+        headers = self._headers if body is None else {**self._headers, "Content-Type": JSON}
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(url, data, headers)  # noqa: S310 - checked above
         try:
             with self._opener.open(request, timeout=self.timeout_seconds) as answer:
                 found = json.loads(answer.read())
@@ -167,7 +196,7 @@ class SchemaRegistry:
         except (OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             raise RegistryError(f"{url}: the schema registry does not answer: {reason}") from error
-        if not isinstance(found, dict) or "schema" not in found:
+        if not isinstance(found, dict) or ("schema" if body is None else "id") not in found:
             raise RegistryError(f"{url}: the answer is not a schema; is this a schema registry?")
         return found
 

@@ -84,12 +84,7 @@ class FakeRegistry:
             return 404, {"error_code": 404, "message": "HTTP 404 Not Found"}
         subject = unquote(found[1])
         if body is not None:
-            references = body.get("references")
-            more = {"references": references} if references else {}
-            number = self.add(subject, body["schema"], body.get("schemaType", "AVRO"), **more)
-            version = self.subjects[subject].index(number) + 1
-            known = {"id": number, "guid": guid_of(number), "version": version}
-            return 200, {**known, "subject": subject, **body}
+            return self.answer_to(body, subject, register=path.endswith("/versions"))
         versions = self.subjects.get(subject)
         if versions is None:
             return 404, {"error_code": 40401, "message": f"Subject '{subject}' not found."}
@@ -98,6 +93,21 @@ class FakeRegistry:
         return 200, {
             "subject": subject, "version": version, "id": number, **self.schemas[number - 1],
         }  # fmt: skip
+
+    def answer_to(
+        self, body: dict[str, Any], subject: str, *, register: bool
+    ) -> tuple[int, dict[str, Any]]:
+        """Register a schema, or look it up."""
+        more = {"references": body["references"]} if body.get("references") else {}
+        kind = body.get("schemaType", "AVRO")
+        schema = {"schema": body["schema"], "schemaType": kind, **more}
+        known = [self.schemas[one - 1] for one in self.subjects.get(subject, [])]
+        if not register and schema not in known:
+            return 404, {"error_code": 40403, "message": "Schema not found"}
+        number = self.add(subject, body["schema"], kind, **more)
+        version = self.subjects[subject].index(number) + 1
+        known_as = {"id": number, "guid": guid_of(number), "version": version}
+        return 200, {**known_as, "subject": subject, **body}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         registry = self

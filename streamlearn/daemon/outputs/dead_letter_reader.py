@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from streamlearn.daemon.outputs.dead_letters import FORMAT_HEADER
 from streamlearn.stream.records import OWN_HEADERS, header_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from streamlearn.stream import Records
     from streamlearn.stream.records import Header
@@ -77,7 +78,21 @@ def read_records(records: Records) -> Iterator[DeadLetter]:
     for i, offset in enumerate(records.offsets):
         key = None if records.keys is None else records.keys[i]
         headers = [] if records.headers is None else list(records.headers[i])
-        yield DeadLetter(letter_name(records, offset), records.values[i], key, headers)
+        value = original_value(records.values[i], headers)
+        yield DeadLetter(letter_name(records, offset), value, key, headers)
+
+
+def original_value(value: bytes | None, headers: Sequence[Header]) -> bytes | None:
+    """Return the value of the invalid record: that of the letter, or inside it."""
+    kind = dict(headers).get(FORMAT_HEADER)
+    if kind is None or value is None:
+        return value
+    from streamlearn.daemon.outputs.written import writer_of  # noqa: PLC0415 - optional
+
+    writer = writer_of("avro" if kind == b"avro" else "protobuf", "DeadLetter")
+    writer.use_id(0)
+    found: bytes | None = writer.read(value[len(writer.prefix) :]).get("value")
+    return found
 
 
 class LetterLine(msgspec.Struct):

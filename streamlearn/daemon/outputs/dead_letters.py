@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from streamlearn.stream import Records
+    from streamlearn.stream.formats.writers import Writer
     from streamlearn.stream.records import Header
     from streamlearn.stream.sinks.sink import Sink
 
+FORMAT_HEADER = OWN_HEADERS + "format"  # of a letter that has the record's value inside
 DEFAULT_MAX_BYTES = 1_000_000  # bytes of a record that a broker accepts by default
 HEADER_RESERVE = 4_096  # bytes reserved for metadata and the protocol
 MAX_REASON = 1_000  # characters
@@ -33,8 +35,9 @@ MAX_REASON = 1_000  # characters
 class DeadLetterPublisher:
     """Publish invalid records to a sink, if there is one."""
 
-    def __init__(self, sink: Sink | None, epoch: int = 0) -> None:
+    def __init__(self, sink: Sink | None, epoch: int = 0, writer: Writer | None = None) -> None:
         self.sink = sink
+        self.writer = writer  # None: the value is that of the record
         self.epoch = epoch
         self.largest: int = getattr(sink, "largest", None) or DEFAULT_MAX_BYTES
 
@@ -65,6 +68,9 @@ class DeadLetterPublisher:
             metadata.append((OWN_HEADERS + "size", b"%d" % len(value)))
             metadata.append((OWN_HEADERS + "sha256", hashlib.sha256(value).hexdigest().encode()))
             value = value[: max(room, 0)]
+        if self.writer is not None:
+            value = self.writer.write(letter(metadata, value))
+            metadata.append((FORMAT_HEADER, self.writer.kind.lower().encode()))
         sink.send(value, key=key, headers=[*headers, *metadata])
 
     def metadata(self, records: Records, i: int, field: str | None, reason: str) -> list[Header]:
@@ -85,6 +91,14 @@ class DeadLetterPublisher:
             fields["field"] = field[:MAX_REASON]
         encoded = [(name, str(value).encode(errors="replace")) for name, value in fields.items()]
         return [(OWN_HEADERS + name, value) for name, value in encoded]
+
+
+def letter(metadata: Sequence[Header], value: bytes | None) -> dict[str, Any]:
+    """Return a dead letter as one value, which the schemas in `written` describe."""
+    texts = {name.removeprefix(OWN_HEADERS): (item or b"").decode() for name, item in metadata}
+    found: dict[str, Any] = {name: int(texts[name]) for name in ("partition", "offset", "time")}
+    found |= {name: texts[name] for name in ("topic", "code", "reason", "field") if name in texts}
+    return found if value is None else found | {"value": value}
 
 
 def reason_code(field: str | None, reason: str) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from streamlearn.engine.events import Events
     from streamlearn.stream import Records
     from streamlearn.stream.formats.label_set import LabelSet
+    from streamlearn.stream.formats.writers import Writer
     from streamlearn.stream.polled import Polled
     from streamlearn.stream.sinks.sink import Record, Sink
 
@@ -55,8 +56,9 @@ ENCODER = msgspec.json.Encoder(enc_hook=str)
 class PredictionPublisher:
     """Publish the predictions of one learner, or of the currently best one."""
 
-    def __init__(self, sink: Sink, epoch: int = 0) -> None:
+    def __init__(self, sink: Sink, epoch: int = 0, writer: Writer | None = None) -> None:
         self.sink = sink
+        self.writer = writer  # None: JSON
         self.epoch = epoch
         self.largest: int | None = getattr(sink, "largest", None)
 
@@ -73,7 +75,7 @@ class PredictionPublisher:
         `events.index` numbers the records in order.
         """
         closed = event_reader.after_closing
-        records, encode = polled.records, ENCODER.encode_lines
+        records = polled.records
         shared_headers = [self._shared_headers(one) for one in records]
         offsets = [one.offsets for one in records]
         keys = [
@@ -93,15 +95,39 @@ class PredictionPublisher:
             predictions = map(Prediction, ids, values, repeat(learner.name), steps, *fields)
             which, at = polled.find(events.index[chosen])
             places = zip(which.tolist(), at.tolist(), strict=True)
-            while text := encode(islice(predictions, RECORDS_PER_SEND)):
-                lines = text[:-1].split(b"\n")  # encoded JSON contains no line breaks
+            while some := list(islice(predictions, RECORDS_PER_SEND)):
+                values = self._encode(some)
                 sent: list[Record] = [
-                    (line, keys[k][i], [*shared_headers[k], ("offset", b"%d" % offsets[k][i])])
-                    for line, (k, i) in zip(lines, places, strict=False)
+                    (value, keys[k][i], [*shared_headers[k], ("offset", b"%d" % offsets[k][i])])
+                    for value, (k, i) in zip(values, places, strict=False)
                 ]
-                if self.largest is not None and len(text) + longest > self.largest // 4:
-                    sent = [shrink_to_fit(one, self.largest) for one in sent]
+                size = sum(map(len, values))
+                if self.largest is not None and size + longest > self.largest // 4:
+                    sent = [
+                        self._shrink_to_fit(one, prediction, self.largest)
+                        for one, prediction in zip(sent, some, strict=True)
+                    ]
                 self.sink.send_all(sent)
+
+    def _encode(self, predictions: list[Prediction]) -> list[bytes]:
+        """Return the values of records."""
+        if self.writer is None:
+            text = ENCODER.encode_lines(predictions)
+            return text[:-1].split(b"\n")  # encoded JSON contains no line breaks
+        write = self.writer.write
+        return [write(set_fields(one)) for one in predictions]
+
+    def _shrink_to_fit(self, record: Record, prediction: Prediction, largest: int) -> Record:
+        """Drop key and id of a record that is too large for its topic.
+
+        Otherwise one event with a huge key would stop the daemon, again after each restart.
+        """
+        value, key, headers = record
+        if value is None or len(value) + record_overhead(key, headers) <= largest:
+            return record
+        prediction.id = None
+        [shorter] = self._encode([prediction])
+        return shorter, None, [*headers, ("dropped", b"key and id: too large")]
 
     def _shared_headers(self, records: Records) -> list[tuple[str, bytes]]:
         """Return the headers common to all predictions of these records."""
@@ -114,17 +140,12 @@ class PredictionPublisher:
         ]
 
 
-def shrink_to_fit(record: Record, largest: int) -> Record:
-    """Drop key and id of a record that is too large for its topic.
-
-    Otherwise one event with a huge key would stop the daemon, again after each restart.
-    """
-    value, key, headers = record
-    if value is None or len(value) + record_overhead(key, headers) <= largest:
-        return record
-    fields = msgspec.json.decode(value)
-    dropped = ("dropped", b"key and id: too large")
-    return ENCODER.encode({**fields, "id": None}), None, [*headers, dropped]
+def set_fields(prediction: Prediction) -> dict[str, Any]:
+    """Return the fields of a prediction that have a value."""
+    found = msgspec.structs.asdict(prediction)
+    return {
+        name: value for name, value in found.items() if value is not None and value is not UNSET
+    }
 
 
 def predict_batch(

@@ -1,4 +1,4 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Self
 
 from streamlearn.stream.formats.binary import BinaryDecoder
@@ -8,5 +8,3 @@ class Plan:
     def __new__(cls, messages: Sequence[Message]) -> Self: ...
 
 class ProtobufDecoder(BinaryDecoder): ...
-
-def varint_of(n: int) -> Iterator[int]: ...

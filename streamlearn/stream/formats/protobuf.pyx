@@ -12,6 +12,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
+from streamlearn.core.varints import varint
+
 from streamlearn.core.memory cimport reallocate
 from streamlearn.features.transforms cimport A_BOOL, A_TEXT
 from streamlearn.stream.formats.binary cimport DEEPEST, BinaryDecoder, Scalar, clear
@@ -380,7 +382,7 @@ cdef class ProtobufDecoder(BinaryDecoder):
             if tag >> 3 == member.number and tag & 7 == BYTES:
                 at = self.content(&at, p, key)
                 found.append(at[:p - at])
-        one = b"".join([bytes(varint_of(sum(map(len, found)))), *found])
+        one = b"".join([varint(sum(map(len, found))), *found])
         self.merged.append(one)
         part.at = PyBytes_AS_STRING(one)
         part.end = part.at + PyBytes_GET_SIZE(one)
@@ -655,15 +657,3 @@ cdef int set_whole(MemberKind kind, uint64_t x, Scalar* to) noexcept:
     to.is_unsigned = whole < 0 and (kind == UINT64_KIND or kind == FIXED64_KIND)
     to.value.number = <double>x if to.is_unsigned else <double>whole
     return 0
-
-
-def varint_of(n):
-    """Yield the bytes of an integer.
-
-    >>> bytes(varint_of(300))
-    b'\\xac\\x02'
-    """
-    while n > 127:
-        yield n & 127 | 128
-        n >>= 7
-    yield n

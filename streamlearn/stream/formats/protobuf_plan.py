@@ -6,9 +6,11 @@ pool resolves them, so that nothing is generated.
 
 from __future__ import annotations
 
+import base64
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from streamlearn.core.varints import varint
 from streamlearn.errors import SchemaError
 
 try:
@@ -139,6 +141,24 @@ def message_named(files: Iterable[descriptor_pb2.FileDescriptorProto], name: str
         return pool.FindMessageTypeByName(name)
     except KeyError:
         raise SchemaError(f"the descriptors have no message {name!r}") from None
+
+
+def serialized(message: Descriptor) -> str:
+    """Return the file of a message as registries take it: base64 of its descriptor."""
+    return base64.b64encode(message.file.serialized_pb).decode()
+
+
+def path_of(message: Descriptor) -> bytes:
+    """Return a message's place in its file, as records have it: the indexes, as zigzag varints."""
+    names = message.full_name.removeprefix(f"{message.file.package}.").split(".")
+    found: Any = _parsed(message.file.name, message.file.serialized_pb).message_type
+    path = []
+    for name in names:
+        path.append([one.name for one in found].index(name))
+        found = found[path[-1]].nested_type
+    if path == [0]:
+        return bytes(1)
+    return b"".join(varint(2 * number) for number in (len(path), *path))
 
 
 def descriptor_set(data: bytes) -> Iterable[descriptor_pb2.FileDescriptorProto]:
