@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from streamlearn.stream.schema_registry import Schema, SchemaRegistry
 
 
+CONTAINER_HEADER = "avro.schema"  # of the records of container files: their schema
 SCHEMA_ID_HEADER = "__value_schema_id"  # of Confluent's serializers, if ids are not in values
 
 
@@ -91,6 +92,27 @@ class RegisteredSchemas(Schemas):
         raise NotImplementedError
 
 
+class ContainedAvro(Schemas):
+    """The Avro schemas of container files, which their records have in a header."""
+
+    framed = False
+    header_name = CONTAINER_HEADER
+
+    def __init__(self, reader_schema: Any = None) -> None:
+        if reader_schema is not None:
+            avro_plan.plan(reader_schema)
+        self._reader_schema = reader_schema
+
+    def plan(self, header: bytes) -> AvroPlan:
+        """Return the plan of a schema."""
+        if not header:
+            raise InvalidEventError("the record has no schema: it is not of an Avro file")
+        try:
+            return AvroPlan(avro_plan.plan(json.loads(header), self._reader_schema))
+        except SchemaError as error:
+            raise InvalidEventError(f"the schema of the file cannot be used: {error}") from error
+
+
 class RegisteredAvro(RegisteredSchemas):
     """The Avro schemas of a registry; records are read as the reader's schema, if there is one."""
 
@@ -142,8 +164,14 @@ def schemas_of(
     descriptors: str | None = None,
     message: str | None = None,
     registry: SchemaRegistry | None = None,
+    contained: bool = False,
 ) -> Schemas:
-    """Return the schemas of a format's records: those of a registry, of a file, or of both."""
+    """Return the schemas of a format's records: those of a registry, of a file, or of both.
+
+    `contained`: the records are those of files that have their schema.
+    """
+    if kind == "avro" and contained:
+        return ContainedAvro(None if schema is None else json_of(schema))
     if kind == "avro":
         return avro_schemas(schema, registry)
     if kind == "protobuf":
