@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Group, Parser
 
-FORMATS = ("csv", "json", "svmlight", "vw")
+FORMATS = ("avro", "csv", "json", "protobuf", "svmlight", "vw")
 BOOTSTRAP_VARIABLE = "KAFKA_BOOTSTRAP"
 LOCAL_BROKER = "localhost:9092"
 
@@ -65,7 +65,18 @@ def add_format(parser: Parser) -> None:
     add_files(parser)
     group = parser.add_group("format")
     group.add_argument(
-        "--format", choices=FORMATS, help="format of the lines (default: from the file name)"
+        "--format", choices=FORMATS, help="format of the records (default: from the file name)"
+    )
+    group.add_argument(
+        "--schema", metavar="FILE", help="schema to read the records as (avro; default: their own)"
+    )
+    group.add_argument(
+        "--descriptors",
+        metavar="FILE",
+        help="file of protoc --include_imports --descriptor_set_out (protobuf)",
+    )
+    group.add_argument(
+        "--message", metavar="NAME", help="the message in it, such as shop.Click (protobuf)"
     )
     group.add_argument("--label", metavar="FIELD", help="field of the label (json, csv)")
     group.add_argument(

@@ -9,6 +9,7 @@ from streamlearn.daemon.label_monitor import label_hint
 from streamlearn.engine.events import Events
 from streamlearn.stream import Files, decoded_batches
 from streamlearn.stream.sources.prefetch import prefetched
+from streamlearn.stream.sources.record_files import RecordFiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
@@ -118,8 +119,8 @@ class Pass:
     def _place(self, records: Records, index: int) -> str:
         """Return file and line number of a record."""
         name, offset = records.partition.topic, records.offsets[index]
-        if isinstance(self.source, Files):
-            return f"{name}:{self.source.line_number(records.partition, offset)}"
+        if isinstance(self.source, Files | RecordFiles):
+            return self.source.place(records.partition, offset)
         return f"{name}: line {self.records + index + 1}"
 
 

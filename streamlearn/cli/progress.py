@@ -16,6 +16,7 @@ from rich.progress import (
 )
 
 from streamlearn.stream import Files
+from streamlearn.stream.sources.record_files import RecordFiles
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -62,7 +63,7 @@ class Bar:
         """Move the bar to the position of the source."""
         if not self.shown:
             return
-        if isinstance(source, Files):
+        if isinstance(source, Files | RecordFiles):
             done, total = source.progress()
             self._progress.update(self._task, total=total, completed=done)
             return

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 SUFFIXES = {
+    "avro": (".avro",),
     "csv": (".csv", ".tsv"),
     "json": (".json", ".jsonl", ".ndjson"),
     "svmlight": (".svm", ".svmlight", ".libsvm"),
@@ -24,6 +25,9 @@ SUFFIXES = {
 OPTIONS = {
     "source.paths": "FILE",
     "format.kind": "--format",
+    "format.schema": "--schema",
+    "format.descriptors": "--descriptors",
+    "format.message": "--message",
     "format.label": "--label",
     "format.labels": "--labels",
     "format.positive": "--positive",
@@ -90,6 +94,9 @@ def format_keys(options: Namespace, default: str | None) -> dict[str, Any]:
         delimiter = "\t"
     return {
         "format.kind": options.format or guess_format(options.files, default),
+        "format.schema": options.schema,
+        "format.descriptors": options.descriptors,
+        "format.message": options.message,
         "format.label": options.label,
         "format.labels": None if options.labels is None else parse_labels(options.labels),
         "format.label_warmup": options.label_warmup,
@@ -183,7 +190,7 @@ def guess_format(files: list[str], default: str | None = None) -> str:
         require_files([name for name in files if Path(name).is_dir()])
         raise ValueError(
             f"the format of {', '.join(files)} cannot be determined from the name; "
-            f"use --format {'|'.join(SUFFIXES)}"
+            f"use --format {'|'.join([*SUFFIXES, 'protobuf'])}"
         )
     (kind,) = kinds
     return str(kind)

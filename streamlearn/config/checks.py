@@ -27,6 +27,7 @@ from streamlearn.config.structs import (
     Label,
     LabelsConfig,
     PredictionsConfig,
+    RecordFormatConfig,
     RegistryConfig,
     RunConfig,
     SecurityConfig,
@@ -258,6 +259,20 @@ def delayed_labels(
         yield ConfigProblem("labels.orphans", "requires dead_letters.topic or dead_letters.path")
 
 
+def label_format(
+    labels: LabelsConfig | None, source: Source, registry: RegistryConfig | None
+) -> Problems:
+    """Check the format of labels that have their own."""
+    if labels is None or labels.format is None:
+        return
+    if labels.topic is None:
+        yield ConfigProblem("labels.format", "requires labels.topic")
+    if labels.format.kind in {"svmlight", "vw", "csv"}:
+        yield ConfigProblem("labels.format.kind", "delayed labels require an id field")
+    yield from format_name(labels.format, "labels.format")
+    yield from schema_origin(labels.format, "labels.format", registry, source)
+
+
 def label_topic(labels: LabelsConfig | None, source: Source) -> Problems:
     """Check where delayed labels are read from."""
     if labels is None:
@@ -324,10 +339,7 @@ def delimiter(format: FormatConfig) -> Problems:  # noqa: A002 - the table's nam
 
 def format_kind(format: FormatConfig) -> Problems:  # noqa: A002 - the table's name
     """Check the kind of format and the keys that depend on it."""
-    if format.kind not in FORMATS and not CALLABLE.fullmatch(format.kind):
-        choices = ", ".join(FORMATS)
-        hint = nearest(format.kind, FORMATS)
-        yield ConfigProblem("format.kind", f"expected {choices} or module:callable; {hint}")
+    yield from format_name(format, "format")
     if format.kind != "csv":
         for name, default in (("delimiter", ","), ("columns", ()), ("text", None)):
             if getattr(format, name) != default:
@@ -344,6 +356,13 @@ def format_kind(format: FormatConfig) -> Problems:  # noqa: A002 - the table's n
             )
 
 
+def format_name(table: RecordFormatConfig, path: str) -> Problems:
+    """Check the name of a format."""
+    if table.kind not in FORMATS and not CALLABLE.fullmatch(table.kind):
+        choices, hint = ", ".join(FORMATS), nearest(table.kind, FORMATS)
+        yield ConfigProblem(f"{path}.kind", f"expected {choices} or module:callable; {hint}")
+
+
 def schemas(
     format: FormatConfig,  # noqa: A002 - the table's name
     registry: RegistryConfig | None,
@@ -351,39 +370,35 @@ def schemas(
     labels: LabelsConfig | None,
 ) -> Problems:
     """Check where the schemas of binary records come from."""
-    for name, kind in (("schema", "avro"), ("descriptors", "protobuf"), ("message", "protobuf")):
-        if getattr(format, name) is not None and format.kind != kind:
-            yield ConfigProblem(f"format.{name}", f'requires kind = "{kind}"')
+    yield from schema_origin(format, "format", registry, source)
     if format.kind not in WITH_SCHEMAS:
         return
     if not is_installed(WITH_SCHEMAS[format.kind]):
         yield ConfigProblem(
             "format.kind", f"{format.kind} requires pip install 'streamlearn[registry]'"
         )
-    if not isinstance(source, KafkaSourceConfig):
-        yield ConfigProblem(
-            "format.kind",
-            f"{format.kind} is only read from Kafka: files and standard input are read by lines, "
-            "which binary records do not have",
-        )
-    yield from schema_origin(format, registry)
+    yield from binary_source(format, source)
     key = "schema" if format.kind == "avro" else "descriptors"
-    own_topic = labels is not None and labels.topic is not None
-    if own_topic and getattr(format, key) is not None:
+    shared = labels is not None and labels.topic is not None and labels.format is None
+    if shared and getattr(format, key) is not None:
         yield ConfigProblem(
             f"format.{key}",
-            "is of all records, but labels.topic has others; use the schemas of a [registry]",
+            "is of all records, but labels.topic has others; set labels.format, or use the "
+            "schemas of a [registry]",
         )
 
 
 def registry_use(
     format: FormatConfig,  # noqa: A002 - the table's name
     registry: RegistryConfig | None,
+    labels: LabelsConfig | None,
     predictions: PredictionsConfig,
     dead_letters: DeadLettersConfig,
 ) -> Problems:
     """Check that what needs a registry has one, with a topic to name subjects after."""
-    used = format.kind in WITH_SCHEMAS
+    used = format.kind in WITH_SCHEMAS or (
+        labels is not None and labels.format is not None and labels.format.kind in WITH_SCHEMAS
+    )
     for name, output in (("predictions", predictions), ("dead_letters", dead_letters)):
         if output.format not in WITH_SCHEMAS:
             continue
@@ -402,17 +417,41 @@ def registry_use(
         yield ConfigProblem("registry", f"not used; no format is one of {kinds}")
 
 
-def schema_origin(format: FormatConfig, registry: RegistryConfig | None) -> Problems:  # noqa: A002 - the table's name
+def binary_source(format: FormatConfig, source: Source) -> Problems:  # noqa: A002 - the table's name
+    """Refuse sources of lines, which binary records are not."""
+    if isinstance(source, StdinSourceConfig):
+        yield ConfigProblem(
+            "format.kind", f"standard input is read by lines; {format.kind} is read from files"
+        )
+    elif isinstance(source, FileSourceConfig) and format.kind == "json-schema":
+        yield ConfigProblem("format.kind", 'files of JSON have lines; use kind = "json"')
+    elif isinstance(source, FileSourceConfig) and source.follow:
+        yield ConfigProblem(
+            "source.follow", f"files of {format.kind} are not followed; use follow = false"
+        )
+
+
+def schema_origin(
+    table: RecordFormatConfig, path: str, registry: RegistryConfig | None, source: Source
+) -> Problems:
     """Check that there is one origin of schemas."""
-    if format.kind == "json-schema":
+    for name, kind in (("schema", "avro"), ("descriptors", "protobuf"), ("message", "protobuf")):
+        if getattr(table, name) is not None and table.kind != kind:
+            yield ConfigProblem(f"{path}.{name}", f'requires kind = "{kind}"')
+    if table.kind not in WITH_SCHEMAS:
+        return
+    in_files = isinstance(source, FileSourceConfig)
+    if table.kind == "json-schema":
         if registry is None:
             yield ConfigProblem("registry.url", 'missing; kind = "json-schema" requires it')
         return
-    key = "schema" if format.kind == "avro" else "descriptors"
-    if registry is None and getattr(format, key) is None:
-        yield ConfigProblem(f"format.{key}", "missing; set it, or the url of a [registry]")
-    if (format.descriptors is None) != (format.message is None):
-        yield ConfigProblem("format.message", "set both `descriptors` and `message`, or neither")
+    key = "schema" if table.kind == "avro" else "descriptors"
+    has_origin = registry is not None and not (in_files and table.kind == "protobuf")
+    if getattr(table, key) is None and not has_origin and not (in_files and table.kind == "avro"):
+        where = "" if in_files else ", or the url of a [registry]"
+        yield ConfigProblem(f"{path}.{key}", f"missing; set it{where}")
+    if (table.descriptors is None) != (table.message is None):
+        yield ConfigProblem(f"{path}.message", "set both `descriptors` and `message`, or neither")
 
 
 def is_installed(package: str) -> bool:
@@ -567,6 +606,7 @@ CHECKS: tuple[Callable[..., Problems], ...] = (
     delayed_labels,
     backfill,
     label_topic,
+    label_format,
     feature_limits,
     outputs,
     run_until,

@@ -89,7 +89,7 @@ class KafkaSourceConfig(Section, frozen=True, tag_field="kind", tag="kafka"):
 
 
 class FileSourceConfig(Section, frozen=True, tag_field="kind", tag="file"):
-    """Lines of files; .gz and .zst files are decompressed."""
+    """Lines of files, or records of Avro and Protobuf; .gz and .zst files are decompressed."""
 
     paths: Annotated[tuple[str, ...], about("files or globs, read in this order", min_length=1)]
     follow: Annotated[
@@ -165,7 +165,36 @@ Source: TypeAlias = (
 )
 
 
-class FormatConfig(Section, frozen=True):
+class RecordFormatConfig(Section, frozen=True):
+    """How bytes become fields, for records that have another format than [format]."""
+
+    kind: Annotated[
+        str,
+        about(
+            '"json", "svmlight", "vw", "csv", "avro", "protobuf", "json-schema", or the '
+            "module:callable of a custom decoder"
+        ),
+    ] = "json"
+    schema: Annotated[
+        str | None,
+        about(
+            "schema file of all records; with [registry] or Avro files, the reader's schema (avro)"
+        ),
+    ] = None
+    descriptors: Annotated[
+        str | None,
+        about(
+            "file of protoc --include_imports --descriptor_set_out; with [registry], used instead "
+            "of the registry's schemas (protobuf)"
+        ),
+    ] = None
+    message: Annotated[
+        str | None,
+        about("full name of the message in `descriptors`, such as shop.Click (protobuf)"),
+    ] = None
+
+
+class FormatConfig(RecordFormatConfig, frozen=True):
     """How bytes become events.
 
     CSV is UTF-8, parsed like Python's `csv.reader` with `strict=True`:
@@ -185,28 +214,6 @@ class FormatConfig(Section, frozen=True):
       event does not have the field.
     """
 
-    kind: Annotated[
-        str,
-        about(
-            '"json", "svmlight", "vw", "csv", "avro", "protobuf", "json-schema", or the '
-            "module:callable of a custom decoder"
-        ),
-    ] = "json"
-    schema: Annotated[
-        str | None,
-        about("schema file of all records; with [registry], the reader's schema (avro)"),
-    ] = None
-    descriptors: Annotated[
-        str | None,
-        about(
-            "file of protoc --include_imports --descriptor_set_out; with [registry], used instead "
-            "of the registry's schemas (protobuf)"
-        ),
-    ] = None
-    message: Annotated[
-        str | None,
-        about("full name of the message in `descriptors`, such as shop.Click (protobuf)"),
-    ] = None
     label: Annotated[str | None, about("field that holds the label (json, csv)")] = None
     labels: Annotated[
         Literal["open"] | tuple[Label, ...],
@@ -303,6 +310,10 @@ class LabelsConfig(Section, frozen=True):
     )
     time: Annotated[
         str | None, about("time field of the label records; as in [format] if not set")
+    ] = None
+    format: Annotated[
+        RecordFormatConfig | None,
+        about("format of the label records of `topic`; as in [format] if not set"),
     ] = None
     hold_events: Annotated[
         int, about("maximum number of held events and labels", ge=1, le=1 << 28)

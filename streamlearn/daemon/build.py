@@ -44,6 +44,7 @@ from streamlearn.stream.formats.registry import WITH_SCHEMAS
 from streamlearn.stream.schema_registry import SchemaRegistry
 from streamlearn.stream.sinks.json_lines import FileSink
 from streamlearn.stream.sources.backfill import Backfill
+from streamlearn.stream.sources.record_files import RecordFiles, opener_of
 from streamlearn.stream.sources.source import METHODS
 
 if TYPE_CHECKING:
@@ -212,7 +213,9 @@ def backfill_reader(
     learners: Sequence[Any],
 ) -> BackfillReader:
     """Build what turns records of history, and of the stream after it, into rows."""
-    table = msgspec.structs.replace(settings, format=history_format(given, settings.format))
+    table = msgspec.structs.replace(
+        settings, source=history_source(given), format=history_format(given, settings.format)
+    )
     history = decoder(table, stream.reader, learners)
     return BackfillReader(source, history, stream, timestamp(given.until))
 
@@ -226,13 +229,14 @@ def event_reader(
         return EventReader(PackedDecoder(shared, config.event_fields(table), learners))
     if labels is None:
         return EventReader(decoder(settings, shared, learners))
-    found = schemas(settings)
     of_events, of_labels = config.label_fields(table, labels)
-    make: Callable[..., Decoder] = partial(decoder_of, table.kind, schemas=found)
-    if packed:
-        make = PackedDecoder
-    events = make(shared, of_events, learners, grow_always=True)
-    label_decoder = None if of_labels is None else make(Names(), of_labels, learners)
+    maker: Callable[..., Decoder] = PackedDecoder if packed else decoder_maker(settings, table)
+    events = maker(shared, of_events, learners, grow_always=True)
+    label_decoder = None
+    if of_labels is not None:
+        if labels.format is not None and not packed:
+            maker = decoder_maker(settings, labels.format)
+        label_decoder = maker(Names(), of_labels, learners)
     guess = labels.on_timeout
     if guess != DROP:
         guess = (events if label_decoder is None else label_decoder).resolve_label(guess)
@@ -245,6 +249,13 @@ def event_reader(
         labels.hold_bytes,
     )
     return DelayedEventReader(join, events, label_decoder, labels.topic)
+
+
+def decoder_maker(
+    settings: config.Config, table: config.RecordFormatConfig
+) -> Callable[..., Decoder]:
+    """Return what makes the decoders of a format."""
+    return partial(decoder_of, table.kind, schemas=schemas(settings, table))
 
 
 def input_settings(settings: config.Config) -> dict[str, str]:
@@ -290,13 +301,13 @@ def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = (
         delimiter=table.delimiter,
         columns=table.columns,
         text=table.text,
-        schemas=schemas(settings),
+        schemas=schemas(settings, table),
     )
 
 
-def schemas(settings: config.Config) -> Schemas | None:
+def schemas(settings: config.Config, table: config.RecordFormatConfig) -> Schemas | None:
     """Build the schemas of records; None for formats without."""
-    table, given = settings.format, settings.registry
+    given = settings.registry
     if table.kind not in WITH_SCHEMAS:
         return None
     from streamlearn.stream.formats.schemas import schemas_of  # noqa: PLC0415 - optional
@@ -307,6 +318,7 @@ def schemas(settings: config.Config) -> Schemas | None:
         descriptors=table.descriptors,
         message=table.message,
         registry=None if given is None else schema_registry(given),
+        in_files=isinstance(settings.source, config.FileSourceConfig),
     )
 
 
@@ -350,12 +362,7 @@ def source(
             batch=settings.batch,
         )
     if isinstance(settings, config.SyntheticSourceConfig):
-        half = None if settings.events is None or not settings.drift else settings.events // 2
-        if settings.stream == "delayed":
-            late = DelayedClicks(settings.events or 0, settings.seed, half)
-            return Synthetic(late, events=len(late), rate=settings.rate, batch=settings.batch)
-        stream = Clicks(settings.stream, settings.seed, half)
-        return Synthetic(stream, events=settings.events, rate=settings.rate, batch=settings.batch)
+        return synthetic_source(settings)
     if isinstance(settings, config.CustomSourceConfig):
         return custom_source(settings)
     lines: dict[str, Any] = {"batch": settings.batch}
@@ -363,8 +370,21 @@ def source(
         lines["delimiter"] = table.delimiter
         lines["first"] = CSV_SAMPLE if table.text is None else 0
     if isinstance(settings, config.FileSourceConfig):
+        open_file = None if table is None else opener_of(table.kind)
+        if open_file is not None:
+            return RecordFiles(settings.paths, open_file, batch=settings.batch)
         return Files(settings.paths, follow=settings.follow, report=report, **lines)
     return StandardInput(**lines)
+
+
+def synthetic_source(settings: config.SyntheticSourceConfig) -> Source:
+    """Build a synthetic stream."""
+    half = None if settings.events is None or not settings.drift else settings.events // 2
+    if settings.stream == "delayed":
+        late = DelayedClicks(settings.events or 0, settings.seed, half)
+        return Synthetic(late, events=len(late), rate=settings.rate, batch=settings.batch)
+    stream = Clicks(settings.stream, settings.seed, half)
+    return Synthetic(stream, events=settings.events, rate=settings.rate, batch=settings.batch)
 
 
 def custom_source(settings: config.CustomSourceConfig) -> Source:

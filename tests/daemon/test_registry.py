@@ -18,6 +18,7 @@ from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.process.log import Log
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.stream import Partition, Records
+from streamlearn.stream.polled import Polled
 from streamlearn.telemetry.board import Board
 from tests.support.schema_registry import FakeRegistry
 from tests.support.serialized import serializer
@@ -169,3 +170,54 @@ def test_an_unknown_schema_makes_its_records_invalid(
     assert data["counts"]["invalid"] == 3
     letters = (tmp_path / "dead.jsonl").read_text(encoding="utf-8").splitlines()
     assert [one.count('"schema"') for one in letters] == [1, 0, 1], letters
+
+
+def test_labels_in_another_format_than_events(server: FakeRegistry, tmp_path: Path) -> None:
+    text = CONFIG.format(kind="json", url=server.url, path=tmp_path)
+    text += """
+    [labels]
+    topic = "labels"
+    [labels.format]
+    kind = "protobuf"
+    """
+    settings = config.parse(text)
+    assert not [*preflight.formats(settings)]
+    reader = sl.Names()
+    found = build.event_reader(settings, reader, [])
+    write = serializer("protobuf", server.url)
+    events = [b'{"id": "a", "user": "ann"}', b'{"id": "b", "user": "bob"}']
+    labels = [write(json.dumps({"id": one, "click": one == "b"}).encode()) for one in "ba"]
+    polled = Polled(
+        [
+            Records(Partition("clicks"), [0, 1], events, 2),
+            Records(Partition("labels"), [0, 1], labels, 2),
+        ]
+    )
+    assert found.read(polled) == []
+    assert found.take_schema_counts() == {1: 2}
+    learned = found.weights > 0
+    assert int(learned.sum()) == 2
+    assert {
+        (reader.name_of(found.rows.row_of(i)[0][0]), found.rows.label_of(i))
+        for i in range(len(found.rows))
+        if learned[i]
+    } == {("user=ann", False), ("user=bob", True)}
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"labels": {"format": {"kind": "avro"}}}, "labels.format"),
+        ({"labels": {"topic": "l", "format": {"kind": "csv"}}}, "labels.format.kind"),
+        ({"labels": {"topic": "l", "format": {"kind": "jsn"}}}, "labels.format.kind"),
+        ({"labels": {"topic": "l", "format": {"schema": "a.avsc"}}}, "labels.format.schema"),
+        ({"predictions": {"format": "avro"}}, "predictions.format"),
+        ({"source": {"kind": "stdin"}}, "format.kind"),
+        ({"source": {"kind": "file", "paths": ["a"], "follow": True}}, "source.follow"),
+    ],
+)
+def test_what_formats_need(change: dict[str, Any], path: str, tmp_path: Path) -> None:
+    text = CONFIG.format(kind="avro", url="http://a", path=tmp_path)
+    with pytest.raises(config.ConfigError) as error:
+        config.parse(text, overrides=change)
+    assert [problem.path for problem in error.value.problems] == [path]

@@ -164,18 +164,18 @@ def schemas_of(
     descriptors: str | None = None,
     message: str | None = None,
     registry: SchemaRegistry | None = None,
-    contained: bool = False,
+    in_files: bool = False,
 ) -> Schemas:
     """Return the schemas of a format's records: those of a registry, of a file, or of both.
 
-    `contained`: the records are those of files that have their schema.
+    `in_files`: the records are those of files, where no registry is needed.
     """
-    if kind == "avro" and contained:
+    if kind == "avro" and in_files:
         return ContainedAvro(None if schema is None else json_of(schema))
     if kind == "avro":
         return avro_schemas(schema, registry)
     if kind == "protobuf":
-        return protobuf_schemas(descriptors, message, registry)
+        return protobuf_schemas(descriptors, message, None if in_files else registry)
     if registry is None:
         raise SchemaError(f"format {kind!r} requires a registry")
     return RegisteredJSON(registry)

@@ -5,7 +5,7 @@ fastavro reads the blocks; the records in them are told apart natively.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from streamlearn.features import Names
 from streamlearn.stream.formats.avro import AvroDecoder
@@ -19,6 +19,8 @@ except ImportError as error:
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from streamlearn.stream.records import Header
+
 
 class AvroFile:
     """The records of a container file, which all have its schema as a header."""
@@ -27,13 +29,13 @@ class AvroFile:
         self._blocks = fastavro.block_reader(file)
         schema = self._blocks.metadata["avro.schema"].encode()
         self._splitter = AvroDecoder(AvroSchema(self._blocks.writer_schema), Names())
-        self.headers = [(CONTAINER_HEADER, schema)]
+        self.headers: Sequence[Header] = [(CONTAINER_HEADER, schema)]
         self._rest: list[bytes] = []  # of the current block, in reverse
 
     def take(self, most: int) -> Sequence[bytes]:
         """Return the next records of one block."""
         while not self._rest:
-            block = next(self._blocks, None)
+            block: Any = next(self._blocks, None)
             if block is None:
                 return []
             self._rest = self._splitter.split(block.bytes_.getvalue(), block.num_records)[::-1]

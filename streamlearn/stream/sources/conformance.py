@@ -64,7 +64,7 @@ def check_source(make: Callable[[], Source], *, seconds: float = 30.0) -> None:
         positions = {one.partition: one.end for one in before}
         positions[largest.partition] = largest.part(0, i + 1).end
         check_rest(make, positions, identity, batches, whole, seconds)
-    check_unknown_positions(make, batches, identity)
+    check_unknown_positions(make, batches, identity, seconds)
 
 
 def read(
@@ -161,14 +161,19 @@ def check_rest(
 
 
 def check_unknown_positions(
-    make: Callable[[], Source], batches: list[Records], identity: Mapping[str, str]
+    make: Callable[[], Source],
+    batches: list[Records],
+    identity: Mapping[str, str],
+    seconds: float,
 ) -> None:
     """Check that a position behind the end is refused: going on elsewhere would lose records."""
     last = batches[-1]
     source = make()
     try:
         source.open({last.partition: last.end + BEYOND}, identity)
-        source.poll(POLL_SECONDS)
+        until = time.monotonic() + seconds
+        while not source.ended() and time.monotonic() < until:
+            source.poll(POLL_SECONDS)
     except SourceError:
         return
     finally:

@@ -393,6 +393,10 @@ class Files:
                 return i >= 0 and offset <= offsets[i] + len(rows[i])
         return False
 
+    def place(self, partition: Partition, offset: int) -> str:
+        """Describe where a record is: the file and its line."""
+        return f"{partition.topic}:{self.line_number(partition, offset)}"
+
     def line_number(self, partition: Partition, offset: int) -> int:
         """Count the lines up to the one that begins at this offset, from 1."""
         number = 1

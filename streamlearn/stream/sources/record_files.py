@@ -12,6 +12,7 @@ from streamlearn.errors import SourceChangedError, SourceError
 from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.catalog import expanded, fingerprint_and_size, unreadable
 from streamlearn.stream.sources.compression import decompressed, open_raw
+from streamlearn.stream.sources.delimited_file import DelimitedFile
 from streamlearn.stream.sources.rotation import Fingerprint
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 class RecordFile(Protocol):
     """The records of one open file, in order."""
 
-    headers: Sequence[Header]  # that each record has
+    @property
+    def headers(self) -> Sequence[Header]:
+        """The headers that each record has."""
 
     def take(self, most: int) -> Sequence[bytes]:
         """Return the next records, at most so many; none at the end. ValueError for damage."""
@@ -148,3 +151,12 @@ class RecordFiles:
         if self._raw is not None:
             self._raw.close()
         self._raw = self._records = None
+
+
+def opener_of(kind: str) -> Callable[[BinaryIO], RecordFile] | None:
+    """Return what reads files of a format; None for formats of lines."""
+    if kind == "avro":
+        from streamlearn.stream.sources.avro_file import AvroFile  # noqa: PLC0415 - optional
+
+        return AvroFile
+    return DelimitedFile if kind == "protobuf" else None
