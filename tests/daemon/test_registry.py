@@ -220,4 +220,4 @@ def test_what_formats_need(change: dict[str, Any], path: str, tmp_path: Path) ->
     text = CONFIG.format(kind="avro", url="http://a", path=tmp_path)
     with pytest.raises(config.ConfigError) as error:
         config.parse(text, overrides=change)
-    assert [problem.path for problem in error.value.problems] == [path]
+    assert path in [problem.path for problem in error.value.problems]
