@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from streamlearn.core.varints import varint
+from streamlearn.core.varints import varint as encoded
 
 from streamlearn.core.memory cimport reallocate
 from streamlearn.features.transforms cimport A_BOOL, A_TEXT
@@ -382,7 +382,7 @@ cdef class ProtobufDecoder(BinaryDecoder):
             if tag >> 3 == member.number and tag & 7 == BYTES:
                 at = self.content(&at, p, key)
                 found.append(at[:p - at])
-        one = b"".join([varint(sum(map(len, found))), *found])
+        one = b"".join([encoded(sum(map(len, found))), *found])
         self.merged.append(one)
         part.at = PyBytes_AS_STRING(one)
         part.end = part.at + PyBytes_GET_SIZE(one)

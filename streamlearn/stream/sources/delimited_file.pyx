@@ -1,4 +1,4 @@
-"""Files of Protobuf messages, each behind its length as a varint: what `writeDelimitedTo` writes."""
+"""Files of Protobuf messages, each behind its length as a varint (`writeDelimitedTo`)."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 
