@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import fastavro
 import pytest
 
 from streamlearn.cli.main import main
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.stream import Clicks
+from tests.support.schema_registry import FakeRegistry
+from tests.support.serialized import serializer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,3 +131,67 @@ def test_fields_are_shown_with_examples(learned: Path, capsys: pytest.CaptureFix
     error = capsys.readouterr().err
     assert "features.fields.hour" in error
     assert "features.fields.clicked" in error
+
+
+@pytest.mark.parametrize("kind", ["avro", "protobuf", "json-schema"])
+def test_fields_are_those_of_the_schema(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeRegistry() as server:
+        if kind == "json-schema":
+            types = {"ad": {"type": "string"}, "hour": {"type": "integer"}, "click": {}}
+            server.add("clicks-value", json.dumps({"properties": types}), "JSON")
+        else:
+            serializer(kind, server.url)(b"{}")
+        text = f"""
+        [source]
+        kind = "kafka"
+        bootstrap = "localhost:1"
+        topics = ["clicks"]
+        [format]
+        kind = "{kind}"
+        label = "click"
+        [features.fields]
+        hour = "category"
+        [registry]
+        url = "{server.url}"
+        [checkpoint]
+        path = "{tmp_path}/state"
+        """
+        path = tmp_path / "a.toml"
+        path.write_text(text, encoding="utf-8")
+        assert main(["check", str(path), "--json"]) == Exit.OK
+        fields = json.loads(capsys.readouterr().out)["fields"]
+        assert fields["hour"]["kind"] == "category"
+        assert fields["hour"]["type"].split()[0] in {"int", "int32", "integer"}
+        assert fields["ad"]["type"].split()[0] == "string"
+        assert fields["click"]["kind"] == "label"
+        server.fault = (503, b"")  # the configuration is still valid
+        assert main(["check", str(path)]) == Exit.OK
+        found = capsys.readouterr()
+        assert "503" in found.err
+        assert "hour" in found.out
+
+
+def test_fields_of_an_avro_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fields = [{"name": "ad", "type": "string"}, {"name": "icon", "type": ["null", "bytes"]}]
+    user = {"type": "record", "name": "U", "fields": [{"name": "age", "type": "int"}]}
+    schema = {"type": "record", "name": "C", "fields": [*fields, {"name": "user", "type": user}]}
+    with (tmp_path / "a.avro").open("wb") as file:
+        events = [{"ad": "x", "icon": b"i", "user": {"age": 3}}]
+        fastavro.writer(file, schema, events)  # type: ignore[arg-type]
+    text = f"""
+    [source]
+    kind = "file"
+    paths = ["{tmp_path}/a.avro"]
+    [format]
+    kind = "avro"
+    label = "ad"
+    """
+    path = tmp_path / "a.toml"
+    path.write_text(text, encoding="utf-8")
+    assert main(["check", str(path)]) == Exit.OK, capsys.readouterr().err
+    out = capsys.readouterr().out
+    assert "# field user.age: int, auto, such as user.age (3)" in out
+    assert "# field ad: string, label" in out
+    assert "# field icon: bytes or null, auto, nothing" in out

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import streamlearn as sl
 from streamlearn.cli.main import main
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.errors import SinkError
 from streamlearn.kafka import Connection
 from streamlearn.stream import Clicks
+from streamlearn.stream.formats.registry import decoder_of
+from streamlearn.stream.formats.schemas import RegisteredAvro, RegisteredProtobuf, Schemas
+from streamlearn.stream.schema_registry import SchemaRegistry
 from streamlearn.stream.sinks.sink import Sink
+from tests.support.formats import same
+from tests.support.schema_registry import FakeRegistry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -155,3 +162,49 @@ def test_what_is_wrong_is_said(
     monkeypatch.setattr(Connection, "sink", none)
     assert main(options) == Exit.SOURCE
     assert capsys.readouterr().err.startswith("streamlearn publish: no topic t at ")
+
+
+def test_records_are_written_with_a_schema_that_is_inferred(topic: Topic, tmp_path: Path) -> None:
+    events: list[dict[str, Any]] = [{"ad": "x", "n": 1}, {"n": 2.5}, {"ad": None, "hit": True}]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, events)), encoding="utf-8")
+    command = ["publish", str(tmp_path / "a.jsonl"), "--topic", "clicks"]
+    expected = [
+        {name: value for name, value in event.items() if value is not None} for event in events
+    ]
+    with FakeRegistry() as server:
+        for kind in ("avro", "protobuf"):
+            topic.there.clear()
+            assert main([*command, "--as", kind, "--registry", server.url]) == 0
+            schemas: Schemas = RegisteredAvro(SchemaRegistry(server.url))
+            if kind == "protobuf":
+                schemas = RegisteredProtobuf(SchemaRegistry(server.url))
+            decoder = decoder_of(kind, sl.Names(), grow_always=True, schemas=schemas)
+            values = [value for value in topic.there if value is not None]
+            same(decoder, values, expected)
+            assert decoder.schema_fields("clicks").keys() == {"ad", "n", "hit"}
+        assert list(server.subjects) == ["clicks-value"]
+
+
+def test_what_cannot_be_written_with_a_schema(
+    topic: Topic, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.jsonl"
+    command = ["publish", str(path), "--topic", "clicks"]
+    cases = [
+        (["--schema", "a.avsc"], "{}", "--as"),
+        (["--as", "avro"], '{"a": [1]}', "'a'"),
+        (["--as", "avro"], '{"a": 1}\n{"a": "x"}', "'a'"),
+        (["--as", "avro"], "1,2", "JSON"),
+        (["--as", "avro", "--schema", str(tmp_path / "none")], "{}", "none"),
+    ]
+    for options, text, word in cases:
+        path.write_text(text, encoding="utf-8")
+        assert main([*command, *options]) == Exit.USAGE
+        assert word in capsys.readouterr().err
+    schema = tmp_path / "a.avsc"
+    fields = [{"name": "a", "type": "int"}]
+    schema.write_text(json.dumps({"type": "record", "name": "A", "fields": fields}), "utf-8")
+    path.write_text('{"a": 1}\n{"a": "x"}', encoding="utf-8")
+    assert main([*command, "--as", "avro", "--schema", str(schema)]) == Exit.USAGE
+    assert "record 2" in capsys.readouterr().err
+    assert not topic.there

@@ -1,7 +1,7 @@
 """Check a configuration as `run` would find it here, and print the plan it resolves to.
 
 Files and the checkpoint that `run` would resume from are read, also from an object store, where
-nothing is written; no broker is contacted.
+nothing is written, and the newest schemas of a registry; no broker is contacted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def run(options: Options) -> int:
         made = ", ".join(f"{key} {value}" for key, value in model.items())
         sys.stdout.write(f"# {name}: {made}\n")
     for name, field in fields.items():
-        sys.stdout.write(f"# field {name}: {field['kind']}{example(field.get('example'))}\n")
+        told = ", ".join(field[key] for key in ("type", "kind") if key in field)
+        sys.stdout.write(f"# field {name}: {told}{example(field.get('example'))}\n")
     sys.stdout.write(f"# start: {start}\n\n{plan.text(settings)}")
     return 0
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from streamlearn import config
 from streamlearn.daemon import build
 from streamlearn.engine.events import Events
-from streamlearn.errors import SourceError
+from streamlearn.errors import RegistryError, SchemaError, SourceError
 from streamlearn.features import Names
 from streamlearn.features.fields import Auto, Buckets
 from streamlearn.features.fields.spec import OTHERS
@@ -29,7 +30,7 @@ def examples(settings: config.Config) -> dict[str, dict[str, Any]]:
     decoder = build.decoder(settings, names)
     found: dict[str, dict[str, Any]] = {name: {"kind": str(field)} for name, field in spec.items()}
     rows = first_rows(settings, decoder, names)
-    roles = set(config.event_fields(settings.format).roles)
+    roles = config.event_fields(settings.format).roles
     for name in decoder.field_names()[:MOST_FIELDS]:
         if name not in roles and not is_outer(name, decoder.field_names()):
             found.setdefault(name, {"kind": str(kind_of(name, spec))})
@@ -39,7 +40,43 @@ def examples(settings: config.Config) -> dict[str, dict[str, Any]]:
             one["example"] = features
         elif isinstance(spec.get(name), Buckets) and rows:
             one["example"] = "known after the warm-up"
+    for name, kind in schema_types(settings, decoder).items():
+        one = found.setdefault(name, {"kind": roles.get(name) or str(kind_of(name, spec))})
+        one["type"] = kind
+        if one["kind"] == "auto" and "example" not in one:
+            one["example"] = becomes(name, kind)
     return found
+
+
+def schema_types(settings: config.Config, decoder: Decoder) -> dict[str, str]:
+    """Return the types of fields that a schema tells; report a registry that does not answer."""
+    source = settings.source
+    found: dict[str, str] = {}
+    for topic in getattr(source, "topics", ()) or ("",):
+        try:
+            found |= decoder.schema_fields(topic)
+        except (RegistryError, SchemaError) as error:
+            sys.stderr.write(f"warning: {error}\n")
+            break
+    return dict(list(found.items())[:MOST_FIELDS])
+
+
+def becomes(name: str, kind: str) -> str:
+    """Describe what a field of this type becomes, if it is not declared.
+
+    >>> becomes("ad", "string or null"), becomes("price", "double"), becomes("icon", "bytes")
+    ('ad=VALUE for each value', 'a number', 'nothing')
+    """
+    words = set(kind.split())
+    if "bytes" in words or "fixed" in words:
+        return "nothing"
+    if "map" in words or "Struct" in words:
+        return f"the fields {name}.KEY"
+    if words & {"string", "enum", "uuid", "StringValue", "ListValue"}:
+        return f"{name}=VALUE for each value"
+    if "list" in words:
+        return "an error: declare it as a list"
+    return "any of these" if words & {"any", "Value"} else "a number"
 
 
 def kind_of(name: str, spec: FieldSpec) -> Any:

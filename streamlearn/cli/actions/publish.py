@@ -12,6 +12,8 @@ from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.stream import Clicks, Files, Partition, StandardInput, Synthetic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from streamlearn.cli.parsing import Options
     from streamlearn.stream import Source
     from streamlearn.stream.sinks.sink import Sink
@@ -27,7 +29,7 @@ def run(options: Options) -> int:
         source.open({}, None)
         sink = BlockingSink(connection(options).sink(options.topic))
         try:
-            count = publish(source, sink, header=options.header)
+            count = publish(source, sink, options)
         finally:
             sink.close()
             source.close()
@@ -37,6 +39,10 @@ def run(options: Options) -> int:
 
 def records_of(options: Options) -> Source:
     """Return the source of the records."""
+    if options.kind is None:
+        for name in ("schema", "descriptors", "message", "registry"):
+            if getattr(options, name) is not None:
+                raise ValueError(f"--{name} needs --as")
     synthetic = {name: getattr(options, name) for name in ("rate", "events", "seed")}
     if options.synthetic is None:
         for name, value in synthetic.items():
@@ -55,23 +61,33 @@ def records_of(options: Options) -> Source:
     return Synthetic(stream, events=options.events, rate=options.rate)
 
 
-def publish(source: Source, sink: Sink, *, header: bool) -> int:
+def publish(source: Source, sink: Sink, options: Options) -> int:
     """Write all records and return their number."""
     count = 0
-    started = set[Partition]()
     with Bar("publishing") as bar:
+        values = values_of(source, bar, header=options.header)
+        if options.kind is not None:
+            from streamlearn.cli.serialized import serialized  # noqa: PLC0415 - optional
+
+            values = serialized(values, options)
         try:
-            while not source.ended():
-                for records in source.poll(0.25):
-                    first = header and records.partition not in started
-                    started.add(records.partition)
-                    for value in records.values[1:] if first else records.values:
-                        sink.send(value)
-                        count += 1
-                bar.update(source)
+            for value in values:
+                sink.send(value)
+                count += 1
         except KeyboardInterrupt:
             sink.flush(FLUSH_SECONDS)
             sys.stderr.write(f"interrupted: the first {count:,} records are written\n")
             raise
         sink.flush(FLUSH_SECONDS)
     return count
+
+
+def values_of(source: Source, bar: Bar, *, header: bool) -> Iterator[bytes]:
+    """Yield the values of all records, without the first line of each file if it is a header."""
+    started = set[Partition]()
+    while not source.ended():
+        for records in source.poll(0.25):
+            first = header and records.partition not in started
+            started.add(records.partition)
+            yield from filter(None, records.values[1:] if first else records.values)
+        bar.update(source)

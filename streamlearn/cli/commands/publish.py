@@ -16,6 +16,7 @@ EXAMPLES = """\
   streamlearn publish "day-*.vw.gz" --topic clicks --bootstrap broker-1:9092,broker-2:9092
   streamlearn publish prices.csv --topic prices --header --config config/clicks.toml
   streamlearn publish --synthetic clicks --topic clicks --rate 1000   # until interrupted
+  streamlearn publish clicks.jsonl --topic clicks --as avro --registry http://localhost:8081
 """
 
 
@@ -31,6 +32,27 @@ def arguments(parser: Parser) -> None:
         metavar="CHAR",
         type=delimiter,
         help="read rows of CSV, so that one with quoted line breaks is one record (csv)",
+    )
+    group = parser.add_group("Avro and Protobuf, from records of JSON")
+    group.add_argument(
+        "--as",
+        dest="kind",
+        choices=["avro", "protobuf"],
+        help="what to write; without a schema, one is inferred from the first 1000 records",
+    )
+    group.add_argument("--schema", metavar="FILE", help="the schema to write (avro)")
+    group.add_argument(
+        "--descriptors",
+        metavar="FILE",
+        help="file of protoc --include_imports --descriptor_set_out (protobuf)",
+    )
+    group.add_argument(
+        "--message", metavar="NAME", help="the message in it, such as shop.Click (protobuf)"
+    )
+    group.add_argument(
+        "--registry",
+        metavar="URL",
+        help="register the schema as TOPIC-value, and begin each record with its id",
     )
     group = parser.add_group("a synthetic stream, instead of files")
     group.add_argument(

@@ -94,6 +94,10 @@ cdef class BinaryDecoder(Decoder):
         """Read a record into pieces, without looking names up."""
         raise NotImplementedError
 
+    def schema_fields(self, topic):
+        """Return the types of a topic's fields by name, as its schema has them."""
+        return self.framing.schemas.fields(topic)
+
     def take_schema_counts(self):
         """Return the number of records by the id of their schema, since the last call."""
         return self.framing.take_counts()

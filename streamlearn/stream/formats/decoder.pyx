@@ -392,6 +392,10 @@ cdef class Decoder:
         shown_name = f"field {name!r} ({role})" if name != role else f"the {role}"
         return InvalidEventError(f"{shown_name} {problem}", name)
 
+    def schema_fields(self, topic):
+        """Return the types of a topic's fields by name, as its schema has them."""
+        return {}
+
     def take_schema_counts(self):
         """Return the number of records by the id of their schema, since the last call."""
         return {}

@@ -26,6 +26,10 @@ cdef class JSONSchemaDecoder(JSONDecoder):
             first, first + PyBytes_GET_SIZE(value), self.headers, False)
         return JSONDecoder.record(self, value[length:] if length else value, events)
 
+    def schema_fields(self, topic):
+        """Return the types of a topic's fields by name, as its schema has them."""
+        return self.framing.schemas.fields(topic)
+
     def take_schema_counts(self):
         """Return the number of records by the id of their schema, since the last call."""
         return self.framing.take_counts()

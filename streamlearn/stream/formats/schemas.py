@@ -13,6 +13,7 @@ from streamlearn.errors import InvalidEventError, RegistryError, SchemaError
 from streamlearn.stream.formats import avro_plan, protobuf_plan
 from streamlearn.stream.formats.avro import Plan as AvroPlan
 from streamlearn.stream.formats.protobuf import Plan as ProtobufPlan
+from streamlearn.stream.formats.schema_fields import avro_fields, json_fields, protobuf_fields
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
@@ -38,6 +39,11 @@ class Schemas(Protocol):
         del header
         return None
 
+    def fields(self, topic: str) -> dict[str, str]:
+        """Return the types of a topic's fields by name, as far as they are known beforehand."""
+        del topic
+        return {}
+
 
 class AvroSchema(Schemas):
     """One Avro schema, for records without a header."""
@@ -46,6 +52,11 @@ class AvroSchema(Schemas):
 
     def __init__(self, schema: Any, reader_schema: Any = None) -> None:
         self._plan = AvroPlan(avro_plan.plan(schema, reader_schema))
+        self._schema = schema if reader_schema is None else reader_schema
+
+    def fields(self, topic: str) -> dict[str, str]:  # noqa: ARG002 - a registry's
+        """Return the types of the fields by name."""
+        return fields_of_avro(self._schema)
 
     def plan(self, header: bytes) -> AvroPlan:  # noqa: ARG002 - a registry's
         """Return the plan of the schema."""
@@ -56,13 +67,18 @@ class ProtobufMessage(Schemas):
     """One Protobuf message, for all records; `framed`: skip the headers of a registry."""
 
     def __init__(self, message: Descriptor, *, framed: bool = False) -> None:
-        self._plan = ProtobufPlan(protobuf_plan.plan(message))
+        self._messages = protobuf_plan.plan(message)
+        self._plan = ProtobufPlan(self._messages)
         self.framed = framed
         self.header_name = SCHEMA_ID_HEADER if framed else None
 
     def plan(self, header: bytes) -> ProtobufPlan:  # noqa: ARG002 - a registry's
         """Return the plan of the message."""
         return self._plan
+
+    def fields(self, topic: str) -> dict[str, str]:  # noqa: ARG002 - a registry's
+        """Return the types of the fields by name."""
+        return dict(protobuf_fields(self._messages))
 
 
 class RegisteredSchemas(Schemas):
@@ -88,7 +104,15 @@ class RegisteredSchemas(Schemas):
         """Return the id in a header: a number, or a GUID."""
         return int.from_bytes(header[1:5]) if header[0] == 0 else str(UUID(bytes=header[1:17]))
 
+    def fields(self, topic: str) -> dict[str, str]:
+        """Return the types of the fields of the newest schema under the topic's subject."""
+        found = self._registry.latest(f"{topic}-value", self.kind)
+        return {} if found is None else self._fields(found)
+
     def _plan(self, schema: Schema, header: bytes) -> Any:
+        raise NotImplementedError
+
+    def _fields(self, schema: Schema) -> dict[str, str]:
         raise NotImplementedError
 
 
@@ -102,15 +126,22 @@ class ContainedAvro(Schemas):
         if reader_schema is not None:
             avro_plan.plan(reader_schema)
         self._reader_schema = reader_schema
+        self._latest: Any = None
 
     def plan(self, header: bytes) -> AvroPlan:
         """Return the plan of a schema."""
         if not header:
             raise InvalidEventError("the record has no schema: it is not of an Avro file")
+        self._latest = json.loads(header)
         try:
-            return AvroPlan(avro_plan.plan(json.loads(header), self._reader_schema))
+            return AvroPlan(avro_plan.plan(self._latest, self._reader_schema))
         except SchemaError as error:
             raise InvalidEventError(f"the schema of the file cannot be used: {error}") from error
+
+    def fields(self, topic: str) -> dict[str, str]:  # noqa: ARG002 - a registry's
+        """Return the types of the fields of the file that was read last."""
+        schema = self._reader_schema or self._latest
+        return {} if schema is None else fields_of_avro(schema)
 
 
 class RegisteredAvro(RegisteredSchemas):
@@ -125,8 +156,11 @@ class RegisteredAvro(RegisteredSchemas):
         self._reader_schema = reader_schema
 
     def _plan(self, schema: Schema, header: bytes) -> AvroPlan:  # noqa: ARG002 - Protobuf's
-        *imported, text = [json.loads(one.text) for one in schema.with_imports().values()]
+        *imported, text = texts_of(schema)
         return AvroPlan(avro_plan.plan(text, self._reader_schema, imported))
+
+    def _fields(self, schema: Schema) -> dict[str, str]:
+        return fields_of_avro(*reversed(texts_of(schema)))
 
 
 class RegisteredJSON(RegisteredSchemas):
@@ -137,6 +171,9 @@ class RegisteredJSON(RegisteredSchemas):
     def _plan(self, schema: Schema, header: bytes) -> Any:  # noqa: ARG002 - Protobuf's
         return json.loads(schema.text)
 
+    def _fields(self, schema: Schema) -> dict[str, str]:
+        return dict(json_fields(json.loads(schema.text)))
+
 
 class RegisteredProtobuf(RegisteredSchemas):
     """The Protobuf schemas of a registry, which must serve their serialized descriptors."""
@@ -144,6 +181,12 @@ class RegisteredProtobuf(RegisteredSchemas):
     kind = "PROTOBUF"
 
     def _plan(self, schema: Schema, header: bytes) -> ProtobufPlan:
+        return ProtobufPlan(self._messages(schema, header[5 if header[0] == 0 else 17 :]))
+
+    def _fields(self, schema: Schema) -> dict[str, str]:
+        return dict(protobuf_fields(self._messages(schema, b"")))
+
+    def _messages(self, schema: Schema, path: bytes) -> list[protobuf_plan.Message]:
         files = {}
         for name, one in schema.with_imports("schema.proto").items():
             try:
@@ -153,8 +196,20 @@ class RegisteredProtobuf(RegisteredSchemas):
                     f"{self._registry.url}: the registry serves Protobuf schemas only as text; set "
                     "format.descriptors to a file of protoc --descriptor_set_out"
                 ) from error
-        path = indexes_of(header[5 if header[0] == 0 else 17 :])
-        return ProtobufPlan(protobuf_plan.plan(protobuf_plan.message_at(files, path)))
+        return protobuf_plan.plan(protobuf_plan.message_at(files, indexes_of(path)))
+
+
+def texts_of(schema: Schema) -> list[Any]:
+    """Return an Avro schema after those that it refers to."""
+    return [json.loads(one.text) for one in schema.with_imports().values()]
+
+
+def fields_of_avro(schema: Any, *references: Any) -> dict[str, str]:
+    """Return the types of an Avro schema's fields by name; it may refer to others."""
+    named: dict[str, Any] = {}
+    for other in reversed(references):
+        avro_plan.parse(other, named)
+    return dict(avro_fields(avro_plan.parse(schema, named), named))
 
 
 def schemas_of(
