@@ -179,7 +179,7 @@ def test_fields_of_an_avro_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
     schema = {"type": "record", "name": "C", "fields": [*fields, {"name": "user", "type": user}]}
     with (tmp_path / "a.avro").open("wb") as file:
         events = [{"ad": "x", "icon": b"i", "user": {"age": 3}}]
-        fastavro.writer(file, schema, events)  # type: ignore[arg-type]
+        fastavro.writer(file, schema, events)
     text = f"""
     [source]
     kind = "file"
