@@ -4,7 +4,9 @@ One server process on the loopback, 12 fields in an event; the same server with 
 that reads and answers JSON of the same size; both in one run, in alternating windows.
 """
 
+import itertools
 import json
+import multiprocessing
 import os
 import re
 import shutil
@@ -35,6 +37,8 @@ from streamlearn.serving.http.options import Options
 from streamlearn.serving.http.reading import read
 
 if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
+
     from streamlearn.serving.http.reading import Receive, Scope, Send
 
 SECONDS = 3
@@ -214,32 +218,43 @@ def at_rate(port: int, body: bytes, rate: int) -> float:
     return float(found["latencyPercentiles"]["p99"])
 
 
+@contextmanager
+def publisher(path: Path) -> "Iterator[Event]":
+    """Run a process that writes the bytes of a new version each second while the event is set."""
+    content = (path / directory.entries(path)[0].name).read_bytes()
+    publishing = multiprocessing.get_context("fork").Event()
+    child = os.fork()
+    if child == 0:
+        for number in itertools.count(2):
+            publishing.wait()
+            name = directory.Entry(1, number, "default").name
+            (path / f".{name}").write_bytes(content)
+            (path / f".{name}").rename(path / name)
+            directory.prune(path, "default", 5)
+            time.sleep(1.0)
+    try:
+        yield publishing
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 def exchanges(path: Path, port: int, body: bytes, script: Path) -> None:
     """Print the p99 at half of the maximum rate with an exchange each second, and without."""
     rate = load(port, body, 16, script)[0] // SECONDS // 2
     quiet, busy = [], []
-    for number in range(2 * WINDOWS):
-        quiet.append(at_rate(port, body, rate))
-        publisher = subprocess.Popen(  # noqa: S603 -- ourselves
-            [sys.executable, "-c", PUBLISH, str(path), str(10 * number + 2), str(SECONDS)]
-        )
-        busy.append(at_rate(port, body, rate))
-        publisher.wait()
+    with publisher(path) as publishing:
+        for _ in range(2 * WINDOWS):
+            quiet.append(at_rate(port, body, rate))
+            publishing.set()
+            busy.append(at_rate(port, body, rate))
+            publishing.clear()
     without, with_exchanges = statistics.median(quiet), statistics.median(busy)
     print(
         f"p99 at {rate:,} requests a second: {1e3 * without:.2f} ms; with an exchange each second "
         f"{1e3 * with_exchanges:.2f} ms (mark: {1e3 * (1.5 * without + 1e-3):.2f})"
     )
 
-
-PUBLISH = """
-import sys, time
-from pathlib import Path
-from benchmarks.serve import SLOTS, publish
-for i in range(int(sys.argv[3])):
-    publish(Path(sys.argv[1]), SLOTS, int(sys.argv[2]) + i)
-    time.sleep(1.0)
-"""
 
 if __name__ == "__main__":
     main()

@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from streamlearn.serving.http.predicting import Prediction, Predictor, Refusal
 from streamlearn.serving.http.reading import RequestError
-from streamlearn.serving.http.roles import Roles, new_id
+from streamlearn.serving.http.roles import Roles
 from streamlearn.serving.split import bucket_of, number_of
 from streamlearn.stream.impressions import ENCODER, HEADER, Served
 
@@ -145,7 +145,7 @@ def impression(
 ) -> Record:
     """Return the record of a served prediction, which gets an id if it has none."""
     if prediction.id is UNSET:
-        prediction.id = new_id()
+        prediction.id = next(roles.ids)
     name = prediction.id
     unknown = predictor.classes and len(predictor.labels) < 2  # its sign may still change
     served = Served(

@@ -21,6 +21,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
@@ -50,6 +51,7 @@ PERMANENT = (SinkDeniedError, SinkFencedError, SinkNotFoundError, SinkRefusedErr
 GATHER_SECONDS = 0.02  # for which answered events gather (ack = "after")
 FLUSH_SECONDS = 1.0  # after which an unconfirmed batch is reported, and waited for again
 RETRY_SECONDS = 0.5
+MIN_TIMER_SECONDS = 0.01
 REPORT_SECONDS = 30.0  # between two reports of the same outage
 RECORD_BYTES = 512  # of memory that a record takes beside its data
 ACCEPTED, STORED = COUNTS.index("log_accepted"), COUNTS.index("log_stored")
@@ -62,7 +64,7 @@ class Entry:
 
     records: Sequence[Record]
     size: int
-    stored: asyncio.Future[None] | None  # who waits for it
+    stored: asyncio.Future[bool] | None  # who waits for it
 
 
 class ImpressionLog:
@@ -72,6 +74,7 @@ class ImpressionLog:
         self.options = options
         self.counts = counts
         self.waiting = 0  # bytes that are not stored
+        self._answers: deque[tuple[float, asyncio.Future[bool]]] = deque()  # that wait, in order
         self._entries: SimpleQueue[Entry | None] = SimpleQueue()
         self._writer = Writer(options, self._entries, self._stored)
 
@@ -81,25 +84,38 @@ class ImpressionLog:
 
     async def add(self, records: Sequence[Record]) -> None:
         """Log records, as `ack` says; raise RequestError if their request must be refused."""
-        size = sum(bytes_of(one) for one in records)
-        largest = self._writer.largest
-        if largest is not None and max(map(bytes_of, records)) - RECORD_BYTES > largest:
+        sizes = [bytes_of(one) for one in records]
+        size, largest = sum(sizes), self._writer.largest
+        if largest is not None and max(sizes) - RECORD_BYTES > largest:
             raise RequestError(413, f"an event is larger than the log takes ({largest} bytes)")
         if self.waiting and self.waiting + size > self.options.buffer_bytes:
             self._full(len(records))
             return
-        before = self.options.ack == "before"
-        entry = Entry(records, size, asyncio.get_running_loop().create_future() if before else None)
+        entry = Entry(records, size, self._answer() if self.options.ack == "before" else None)
         self.waiting += size
         self.counts.add(ACCEPTED, len(records))
         self._entries.put(entry)
-        if entry.stored is None:
-            return
-        try:
-            async with asyncio.timeout(self.options.wait_seconds):
-                await entry.stored
-        except TimeoutError:
+        if entry.stored is not None and not await entry.stored:
             self._full(len(records))
+
+    def _answer(self) -> asyncio.Future[bool]:
+        """Return a future that is true once an entry is stored, and false if that takes long."""
+        loop = asyncio.get_running_loop()
+        answer = loop.create_future()
+        self._answers.append((loop.time() + self.options.wait_seconds, answer))
+        if len(self._answers) == 1:
+            self._check_times()
+        return answer
+
+    def _check_times(self) -> None:
+        """End waits that are too long; one timer for all is cheaper than one for each."""
+        loop, answers = asyncio.get_running_loop(), self._answers
+        while answers and (answers[0][1].done() or answers[0][0] <= loop.time()):
+            answer = answers.popleft()[1]
+            if not answer.done():
+                answer.set_result(False)
+        if answers:
+            loop.call_at(max(answers[0][0], loop.time() + MIN_TIMER_SECONDS), self._check_times)
 
     def _full(self, events: int) -> None:
         """Refuse a request, or let it be served although its events are not stored."""
@@ -114,7 +130,7 @@ class ImpressionLog:
             self.waiting -= entry.size
             self.counts.add(STORED, len(entry.records))
             if entry.stored is not None and not entry.stored.done():
-                entry.stored.set_result(None)
+                entry.stored.set_result(True)
 
     async def close(self, seconds: float) -> None:
         """Write what waits, within this time."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,9 +12,8 @@ from msgspec import UNSET, Raw
 from streamlearn.stream.formats.fields import UNITS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-ID_BYTES = 12
 NULL = b"null"
 
 
@@ -44,6 +44,7 @@ class Roles:
         self.scale = 1.0 / UNITS[fields.get("time_unit", "s")]
         self.by = None if by is None else finder(by)
         named = {"id": self.id, "time": self.time, "label": self.label}
+        self.ids = new_ids()
         self.known = {role: name for role, name in named.items() if name is not None}
         self.flat = not any("." in name for name in self.known.values())
         self.prefixes = [
@@ -106,9 +107,17 @@ class Roles:
         return msgspec.json.encode(event)
 
 
-def new_id() -> str:
-    """Return an id for an event that has none."""
-    return secrets.token_hex(ID_BYTES)
+def new_ids() -> Iterator[str]:
+    """Yield ids for events that have none: a random number of the process, and a count.
+
+    >>> ids = new_ids()
+    >>> first, second = next(ids), next(ids)
+    >>> len(first), first[:-1] == second[:-1], first[-1] + second[-1]
+    (18, True, '01')
+    """
+    process = secrets.token_hex(8)
+    for number in count():
+        yield f"{process}-{number:x}"
 
 
 def finder(path: str) -> Any:
