@@ -29,6 +29,7 @@ from streamlearn.serving.http.options import LogOptions, Options
 from tests.broker.apache_kafka import ApacheKafka, free_port
 
 LABELS = 12
+CONNECTIONS = 64
 CONFIG = """
 [source]
 kind = "kafka"
@@ -84,14 +85,14 @@ def cost(bootstrap: str, directory: Path) -> None:
         for _ in range(WINDOWS):
             for name, (child, port) in running.items():
                 before, start = cpu(child), time.perf_counter()
-                requests, p99 = load(port, body, 16, script)
+                requests, p99 = load(port, body, CONNECTIONS, script)
                 costs[name].append(1e6 * (cpu(child) - before) / requests)
                 rates[name].append(requests / (time.perf_counter() - start))
                 latencies[name].append(p99)
     for name, values in costs.items():
         print(
             f"{name:>8}: {statistics.median(values):.1f} us of CPU a request, "
-            f"{statistics.median(rates[name]):,.0f} requests a second on 16 connections, "
+            f"{statistics.median(rates[name]):,.0f} requests a second on {CONNECTIONS} connections, "
             f"p99 {1e3 * statistics.median(latencies[name]):.1f} ms"
         )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.serving.test_prometheus import served
 from tests.support.browser import Browser
 from tests.support.missing import require_program
 from tests.support.running import HOSTILE, Endless, Silent, running, settings
@@ -185,3 +186,17 @@ def test_a_daemon_that_is_gone_is_said(browser: Browser) -> None:
     browser.until("return !document.querySelector('#notice').hidden")
     assert browser.run(STATE) == "unreachable"
     assert "does not answer" in browser.run("return document.querySelector('#notice').innerText")
+
+
+def test_what_was_served(browser: Browser) -> None:
+    with running() as (loop, _, address):
+        browser.resize(1280, 900)
+        browser.open(f"{address}/")
+        hidden = "return document.querySelector('#served-card').hidden"
+        assert browser.until(f"{hidden} ? 1 : 0", lambda n: n == 1)
+        loop.pipeline.learners.served = served()
+        browser.until(f"{hidden} ? 1 : 0", lambda n: n == 0)
+        rows = "return [...document.querySelectorAll('#served tbody tr')].map((e) => e.innerText)"
+        first, second = browser.until(rows, lambda found: len(found) == 2)
+        assert first.split("\t")[:3] == ["one", "one", "500"]
+        assert float(second.split("\t")[3]) > float(first.split("\t")[3])

@@ -21,6 +21,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from streamlearn.serving import Snapshot
 from tests.serving.conftest import model, publish, running
+from tests.support.running import wait_until
 
 UNTOLD = [positive_data_acceptance]  # the shapes of inputs must agree
 EMPTY = {"name": "age", "shape": [0], "datatype": "FP64", "data": []}
@@ -262,3 +263,20 @@ def test_exchanges_and_shutdown(workers: str, tmp_path: Path) -> None:
         stop.set()
         assert sum(one.result() for one in asking) > 20
     assert len(versions) > 5
+
+
+def test_processes_end_with_their_parent(tmp_path: Path) -> None:
+    publish(tmp_path / "snapshots", model(), 1)
+    with running(str(tmp_path / "snapshots"), "--workers", "2") as (server, client):
+        server.process.kill()
+        server.process.wait()
+        wait_until(lambda: not answers(client))
+
+
+def answers(client: httpx.Client) -> bool:
+    """Return whether a new connection is answered."""
+    try:
+        client.get("/v2/health/live", headers={"connection": "close"})
+    except httpx.TransportError:
+        return False
+    return True

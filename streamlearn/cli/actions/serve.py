@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from streamlearn import config, serving
 from streamlearn.cli import saved, served
+from streamlearn.cli.commands.serve import ACTIONS
 from streamlearn.cli.configured import load
 from streamlearn.daemon.process.log import LibraryLogHandler, Log
 from streamlearn.estimators import checkpoints
@@ -27,6 +28,8 @@ def run(options: Options) -> int:
     """Serve until a signal, or change what is served."""
     if options.action is not None:
         return served.run(options)
+    if options.source in ACTIONS and not Path(options.source).exists():
+        raise ValueError("name a configuration with [serve], or a directory of snapshots")
     if options.promoted is not None:
         raise ValueError(f"unexpected argument {options.promoted!r}")
     if missing := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:

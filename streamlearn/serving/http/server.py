@@ -89,11 +89,15 @@ def serve_process(options: Options, listening: socket.socket) -> int:
 
 
 def serve(options: Options, listening: socket.socket, workers: int) -> int:
-    """Serve with several processes, each replaced if it dies; return the exit code."""
+    """Serve with several processes, each replaced if it dies; return the exit code.
+
+    They end with this one, whatever ends it: they hold the other side of a pipe.
+    """
     if workers == 1:
         return serve_process(options, listening)
     children: set[int] = set()
     stopping = False
+    pipe = os.pipe()
 
     def stop(number: int, _: FrameType | None) -> None:
         nonlocal stopping
@@ -107,7 +111,7 @@ def serve(options: Options, listening: socket.socket, workers: int) -> int:
     while True:
         while not stopping and len(children) < workers:
             started = time.monotonic()
-            children.add(start(options, listening))
+            children.add(start(options, listening, pipe))
         try:
             child, _ = os.wait()
         except ChildProcessError:
@@ -117,7 +121,13 @@ def serve(options: Options, listening: socket.socket, workers: int) -> int:
             time.sleep(max(started + RESTART_SECONDS - time.monotonic(), 0.0))
 
 
-def start(options: Options, listening: socket.socket) -> int:
+def end_with_parent(pipe: int) -> None:
+    """Shut down once the parent has ended, and with it its side of the pipe."""
+    os.read(pipe, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def start(options: Options, listening: socket.socket, pipe: tuple[int, int]) -> int:
     """Start a process and return its id."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -125,5 +135,7 @@ def start(options: Options, listening: socket.socket) -> int:
     if child == 0:
         for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)
+        os.close(pipe[1])
+        threading.Thread(target=end_with_parent, args=(pipe[0],), daemon=True).start()
         os._exit(serve_process(options, listening))  # no cleanup of the parent's
     return child
