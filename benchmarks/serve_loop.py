@@ -92,8 +92,8 @@ def cost(bootstrap: str, directory: Path) -> None:
     for name, values in costs.items():
         print(
             f"{name:>8}: {statistics.median(values):.1f} us of CPU a request, "
-            f"{statistics.median(rates[name]):,.0f} requests a second on {CONNECTIONS} connections, "
-            f"p99 {1e3 * statistics.median(latencies[name]):.1f} ms"
+            f"{statistics.median(rates[name]):,.0f} requests a second on {CONNECTIONS} "
+            f"connections, p99 {1e3 * statistics.median(latencies[name]):.1f} ms"
         )
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tests.broker.conftest import MakeTopic
     from tests.broker.processes import Process, Server
 
+    Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
 REQUESTS = int(os.environ.get("STREAMLEARN_REQUESTS", "1000000"))
 CONNECTIONS, IDLE = 32, 1000
 FAULT_SECONDS = 8.0
@@ -63,7 +65,7 @@ class Campaign:
 
     async def client(self, which: int) -> None:
         """Ask until all is asked, one request after the other."""
-        streams: Any = None
+        streams: Streams | None = None
         for number in self.numbers:
             if number >= REQUESTS:
                 break
@@ -73,7 +75,7 @@ class Campaign:
                 try:
                     if streams is None:
                         streams = await self.connect(which)
-                    status, answer = await exchange(*streams, head.encode() + body)
+                    status, answer = await exchange(streams, head.encode() + body)
                 except (OSError, asyncio.IncompleteReadError, TimeoutError):
                     if streams is not None:
                         streams[1].close()
@@ -92,14 +94,14 @@ class Campaign:
         if streams is not None:
             streams[1].close()
 
-    async def connect(self, which: int) -> Any:
+    async def connect(self, which: int) -> Streams:
         """Connect to one of the servers."""
         host, port = self.servers[which][1].removeprefix("http://").split(":")
         return await asyncio.wait_for(asyncio.open_connection(host, int(port)), 5.0)
 
     async def idle(self) -> None:
         """Keep connections open that ask nothing."""
-        held = []
+        held: list[Streams] = []
         while not self.done:
             for one in [one for one in held if one[0].at_eof()]:
                 one[1].close()
@@ -180,10 +182,9 @@ class Campaign:
         await asyncio.gather(*others)
 
 
-async def exchange(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
-) -> tuple[int, bytes]:
+async def exchange(streams: Streams, request: bytes) -> tuple[int, bytes]:
     """Send a request; return the status and the body of its answer."""
+    reader, writer = streams
     writer.write(request)
     head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 30.0)
     length = next(
