@@ -28,6 +28,7 @@ from streamlearn.cli.commands import (
     replay,
     run,
     serve,
+    solve,
     test,
     train,
 )
@@ -46,6 +47,7 @@ COMMANDS: dict[str, Command] = {
     "train": train,
     "test": test,
     "predict": predict,
+    "solve": solve,
     "evaluate": evaluate,
     "inspect": inspect,
     "export": export,

@@ -39,6 +39,7 @@ class Survey:
     names: Sequence[Hashable] | None
     groups: frozenset[Any] | None
     types: Mapping[str, str]
+    buckets: Mapping[str, Any]
     invalid: int
     examples: Sequence[str]
     checksum: int
@@ -80,9 +81,11 @@ def agree(surveys: Sequence[Survey], loss: AnyLoss, *, fit_intercept: bool) -> A
     """Return the agreements of the shards that have rows."""
     used = [i for i, survey in enumerate(surveys) if survey.rows]
     if not used:
-        raise ValueError(f"{', '.join(one.name for one in surveys)}: no labeled rows")
+        names = ", ".join(one.name for one in surveys)
+        raise ValueError(f"{names}: no row has a label; name its field (Fields.label, --label)")
     found = [surveys[i] for i in used]
     require_same_types(found)
+    require_same_buckets(found)
     require_own_groups(found, loss)
     labels = merged_labels(found, loss)
     if isinstance(loss, MultivariateLoss):
@@ -121,6 +124,18 @@ def require_same_types(surveys: Sequence[Survey]) -> None:
                 raise ValueError(
                     f"column {column!r} has {known} in {where}, but {kind} in {one.name}; "
                     "name all text columns (text, --text)"
+                )
+
+
+def require_same_buckets(surveys: Sequence[Survey]) -> None:
+    """Raise ValueError if the values of shards led to different boundaries of a field."""
+    first = surveys[0]
+    for one in surveys[1:]:
+        for name in first.buckets.keys() | one.buckets.keys():
+            if first.buckets.get(name) != one.buckets.get(name):
+                raise ValueError(
+                    f"field {name!r} has other buckets in {one.name} than in {first.name}; declare "
+                    "their boundaries, buckets(0, 10, 100), or use one shard"
                 )
 
 

@@ -19,7 +19,8 @@ class ShardData:
 
     X: scipy CSR or an array. y: the labels. groups: the query of each row. names: the names of the
     columns, in the shard's own order; None: column j is the same feature in every shard. columns:
-    the number of columns that any row may have. types: how text was read, which must be alike.
+    the number of columns that any row may have. types, buckets: how the columns
+    of a table were read, and which boundaries fields got from their values; these must be alike.
     invalid: examples of records that were skipped, and how many there were.
     """
 
@@ -29,6 +30,7 @@ class ShardData:
     groups: Any = None
     names: Sequence[Hashable] | None = None
     types: Mapping[str, str] = field(default_factory=dict)
+    buckets: Mapping[str, Any] = field(default_factory=dict)
     invalid: int = 0
     examples: Sequence[str] = ()
 

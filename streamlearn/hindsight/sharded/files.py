@@ -73,7 +73,7 @@ class FileShard:
     @property
     def name(self) -> str:
         """The files."""
-        more = f" and {len(self.paths) - 1} more files" if len(self.paths) > 1 else ""
+        more = f" (and {len(self.paths) - 1} more)" if len(self.paths) > 1 else ""
         return f"{self.paths[0]}{more}"
 
     def load(self, loss: AnyLoss) -> ShardData:
@@ -100,7 +100,7 @@ class FileShard:
             line = source.line_number(records.partition, records.offsets[index])
             if not self.skip:
                 raise InvalidEventError(
-                    f"{path}:{line}: {reason}; repair the line, or skip invalid lines"
+                    f"{path}:{line}: {reason}; repair the line, or skip it (skip, --on-invalid skip)"
                 )
             rows.examples.append(f"{path}:{line}: {reason}")
         rows.invalid += len(events.invalid)
@@ -170,6 +170,7 @@ class RowBuffer:
             np.array(self._groups) if self.groups else None,
             names=None if isinstance(reader, Hashing) else list(reader.names()),
             types=dict(decoder.types) if isinstance(decoder, CSVDecoder) else {},
+            buckets=reader.frozen(),
             invalid=self.invalid,
             examples=self.examples,
         )

@@ -51,6 +51,7 @@ class Shard:
             names=data.names,
             groups=groups,
             types=data.types,
+            buckets=data.buckets,
             invalid=data.invalid,
             examples=data.examples,
             checksum=checksum(data),

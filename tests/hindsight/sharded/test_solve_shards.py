@@ -185,7 +185,7 @@ def test_a_loss_of_a_label_tree_is_a_mean_over_rows() -> None:
     ("given", "loss", "named"),
     [
         ([], L.Logistic(), "at least one"),
-        ([ArrayShard(X[:0], SIGNS[:0])], L.Logistic(), "no labeled rows"),
+        ([ArrayShard(X[:0], SIGNS[:0])], L.Logistic(), "no row has a label"),
         (shards(SIGNS), "hinge", "'hinge'"),
         (shards(SIGNS), M.ROCArea(), "all rows together"),
         (shards(SIGNS), M.FBeta(), "all rows together"),

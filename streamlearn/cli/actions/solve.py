@@ -1,0 +1,245 @@
+"""Find the best fixed model of files, in shards on this machine or on a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
+
+import streamlearn
+from streamlearn import config
+from streamlearn.cli.parsing import INTERRUPTED
+from streamlearn.cli.tables import show_facts, show_json
+from streamlearn.config import arguments, expressions, plan
+from streamlearn.config.files import expanded, require_writable
+from streamlearn.core.nearest import nearest
+from streamlearn.daemon import build
+from streamlearn.estimators.fixed import fixed_model
+from streamlearn.hindsight import METHODS
+from streamlearn.hindsight.sharded import LocalHost
+from streamlearn.hindsight.sharded.files import FileShard, distributed
+from streamlearn.hindsight.sharded.problem import load_shards
+from streamlearn.hindsight.solve import solve_problem
+from streamlearn.losses import Logistic, Squared
+from streamlearn.losses.loss import AnyLoss
+from streamlearn.penalties import L1, L2, ElasticNet
+from streamlearn.stream import CSVDecoder
+
+if TYPE_CHECKING:
+    from streamlearn.cli.parsing import Options
+    from streamlearn.features import Reader
+    from streamlearn.hindsight import Solution, Step
+    from streamlearn.hindsight.sharded import Host
+    from streamlearn.hindsight.sharded.files import LossLabels, Opened
+    from streamlearn.hindsight.sharded.problem import LoadedShards
+    from streamlearn.penalties import Penalty
+    from streamlearn.stream import Decoder, Files
+
+COLUMNS = "{:>9} {:>16} {:>16} {:>10} {:>9}"
+HEADER = COLUMNS.format("iteration", "objective", "lower bound", "gap", "seconds")
+FACTOR = 0.5  # by which the gap falls from line to line
+PAUSE = 10.0  # seconds after which a line is printed anyway
+
+
+def run(options: Options) -> int:
+    """Solve, print the progress, and save the model."""
+    if "-" in options.files:
+        raise ValueError("standard input (-) cannot be divided into shards; give files")
+    if options.method not in {"auto", *METHODS}:
+        raise ValueError(f"--method: {nearest(options.method, ['auto', *METHODS])}")
+    if options.save is not None:
+        require_writable(options.save, "--save", options.files)
+    settings = open_labels(arguments.settings(options, []))
+    loss = chosen_loss(options)
+    with ExitStack() as stack:
+        host, cores = chosen_host(options.ray, stack)
+        paths = list(expanded(options.files))
+        parts = distributed(paths, options.shards or cores)
+        skip = options.on_invalid == "skip"
+        shards = [FileShard(part, partial(open_files, settings), skip=skip) for part in parts]
+        begun = time.perf_counter()
+        loaded = load_shards(
+            shards, loss, penalty(options), host, fit_intercept=not options.no_intercept
+        )
+        monitor = Monitor(time.perf_counter() - begun, options.seconds, quiet=options.json)
+        for survey in loaded.surveys:
+            for line in survey.examples:
+                sys.stderr.write(f"invalid: {line}\n")
+        if not options.json:
+            sys.stdout.write(f"{loaded.rows:,} rows, {loaded.problem.features:,} features\n")
+            sys.stdout.write(f"{HEADER}\n")
+        solution = solve_problem(
+            loaded.problem,
+            method=options.method,
+            gap=options.gap,
+            max_iter=None,
+            start=None,
+            callback=monitor.add,
+        )
+    monitor.finish(solution)
+    facts = {**summary(loaded, solution, monitor), "shards": len(parts)}
+    if options.save is not None:
+        save(options, settings, loaded, solution)
+        facts["saved"] = options.save
+    if options.json:
+        history = [step._asdict() | {"gap": step.gap} for step in solution.history]
+        show_json({**facts, "history": history})
+    else:
+        show_facts(facts, before="\n")
+    if solution.interrupted:
+        why = "the time limit" if monitor.spent else "interrupted"
+        sys.stderr.write(f"streamlearn solve: {why}; this is the best solution so far\n")
+    return INTERRUPTED if solution.interrupted and not monitor.spent else 0
+
+
+def chosen_loss(options: Options) -> Any:
+    """Return the loss of --loss or --regression."""
+    if options.loss is None:
+        return Squared() if options.regression else Logistic()
+    return expressions.parse(options.loss, AnyLoss)
+
+
+def penalty(options: Options) -> Penalty:
+    """Return the penalty of --l1 and --l2."""
+    if options.l1 and options.l2:
+        return ElasticNet(options.l1, options.l2)
+    if not options.l1 and not options.l2:
+        raise ValueError(
+            "--l2 or --l1 is missing: without a penalty the best model may be infinitely large; "
+            "use --l2 1e-6"
+        )
+    return L1(options.l1) if options.l1 else L2(options.l2)
+
+
+def chosen_host(address: str | None, stack: ExitStack) -> tuple[Host, int]:
+    """Return where shards are, and how many cores there are."""
+    if address is None:
+        return LocalHost(), os.cpu_count() or 1
+    from streamlearn.fleet.cluster import connected  # noqa: PLC0415 - optional
+    from streamlearn.fleet.shards import RayHost  # noqa: PLC0415 - optional
+
+    ray = stack.enter_context(connected(address))
+    cores = int(ray.cluster_resources().get("CPU", 1))
+    return stack.enter_context(RayHost(ray)), cores
+
+
+def open_labels(settings: config.Config) -> config.Config:
+    """Return settings in which labels do not close: shards may see them in any order."""
+    table = settings.format
+    if table.labels or table.positive is not None:
+        return settings
+    return replace(settings, format=replace(table, labels=config.OPEN_LABELS))
+
+
+def open_files(settings: config.Config, paths: tuple[str, ...], labels: LossLabels) -> Opened:
+    """Return the source of files, and a decoder with features of its own."""
+    given = config.FileSourceConfig(paths=paths)
+    reader = config.feature_reader(settings.features, settings.format)
+    source = cast("Files", build.source(given, settings.format))
+    return source, build.decoder(settings, reader, [labels])
+
+
+@dataclass
+class Monitor:
+    """Prints the progress, and stops at the time limit."""
+
+    loading: float
+    limit: float
+    quiet: bool
+    spent: bool = False
+    printed: list[Step] = field(default_factory=list)
+
+    def add(self, step: Step) -> bool:
+        """Print a step if enough has changed; return whether to stop."""
+        last = self.printed[-1] if self.printed else None
+        if last is None or step.gap <= FACTOR * last.gap or step.seconds - last.seconds >= PAUSE:
+            self.print(step)
+        self.spent = step.seconds > self.limit
+        return self.spent
+
+    def finish(self, solution: Solution) -> None:
+        """Print the last step, unless it was."""
+        if solution.history and (not self.printed or self.printed[-1] != solution.history[-1]):
+            self.print(solution.history[-1])
+
+    def print(self, step: Step) -> None:
+        """Print a step."""
+        self.printed.append(step)
+        if not self.quiet:
+            sys.stdout.write(
+                COLUMNS.format(
+                    step.iteration,
+                    f"{step.objective:.10g}",
+                    f"{step.lower_bound:.10g}",
+                    f"{step.gap:.3g}",
+                    f"{step.seconds:.2f}",
+                )
+                + "\n"
+            )
+            sys.stdout.flush()
+
+
+def summary(loaded: LoadedShards, solution: Solution, monitor: Monitor) -> dict[str, Any]:
+    """Return what is printed at the end."""
+    return {
+        "method": solution.method,
+        "objective": solution.objective,
+        "lower bound": solution.lower_bound,
+        "gap": solution.gap,
+        "non-zeros": int((solution.w != 0.0).sum()),
+        "labels": solution.labels,
+        "rows": loaded.rows,
+        "invalid": sum(one.invalid for one in loaded.surveys),
+        "seconds to load": monitor.loading,
+        "seconds to solve": solution.history[-1].seconds if solution.history else 0.0,
+    }
+
+
+def save(
+    options: Options, settings: config.Config, loaded: LoadedShards, solution: Solution
+) -> None:
+    """Write the model, with how its events are read."""
+    reader = config.feature_reader(settings.features, settings.format)
+    restore_names(reader, loaded)
+    loss: Any = loaded.problem.loss
+    model = fixed_model(loss, reader, solution.w, solution.intercept, solution.labels, loaded.rows)
+    decoder = build.decoder(settings, reader, [model])
+    for label in solution.labels:
+        decoder.admit(label)
+    command = shlex.join(["streamlearn", *options.command_line])
+    model.save(
+        options.save,
+        notes={
+            "made by": f"{command} (streamlearn {streamlearn.__version__})",
+            "format": {f"format.{key}": item for key, item in plan.plain(settings.format).items()},
+            "decoder": decoder_state(decoder, loaded),
+        },
+    )
+
+
+def restore_names(reader: Reader, loaded: LoadedShards) -> None:
+    """Give a new reader the names of all columns, and the boundaries of buckets."""
+    reader.restore_frozen(dict(loaded.surveys[0].buckets))
+    if loaded.names is not None:
+        reader.restore(
+            {**reader.state(), "columns": 0, "names": [as_lists(one) for one in loaded.names]}
+        )
+
+
+def as_lists(name: Any) -> Any:
+    """Return a name as a reader's state has it."""
+    return [as_lists(part) for part in name] if isinstance(name, tuple) else name
+
+
+def decoder_state(decoder: Decoder, loaded: LoadedShards) -> dict[str, Any]:
+    """Return the state of a decoder that has read the shards."""
+    if isinstance(decoder, CSVDecoder):
+        decoder.set_types(dict(next(one.types for one in loaded.surveys if one.rows)))
+    return decoder.state()

@@ -1,0 +1,162 @@
+"""solve: the solution is that of the library, and its model predicts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import streamlearn as sl
+from streamlearn.cli.main import main
+from streamlearn.cli.parsing import INTERRUPTED
+from streamlearn.hindsight import Progress
+from streamlearn.hindsight.sharded.files import file_shards
+from streamlearn.stream import Clicks, Fields
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+L, P = sl.losses, sl.penalties
+N = 600
+
+
+@pytest.fixture
+def clicks(tmp_path: Path) -> str:
+    values = Clicks("clicks", 2).values(0, N)
+    for k in range(3):
+        (tmp_path / f"{k}.jsonl").write_bytes(b"\n".join(values[k::3]) + b"\n")
+    return str(tmp_path / "*.jsonl")
+
+
+def solved(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["solve", *arguments, "--json"]) == 0
+    facts: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return facts
+
+
+@pytest.mark.parametrize("features", [[], ["--hash", "12"]])
+def test_the_model_that_is_saved_has_the_solution(
+    clicks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], features: list[str]
+) -> None:
+    path = tmp_path / "clicks.model"
+    given = ["--label", "clicked", "--l2", "1e-3", "--gap", "1e-8", "--save", str(path)]
+    facts = solved(capsys, clicks, *given, *features, "--shards", "2")
+    assert facts["rows"] == N
+    assert facts["shards"] == 2
+    assert facts["labels"] == [False, True]
+    assert 0.0 <= facts["gap"] <= 1e-8
+    assert facts["history"][-1]["objective"] == facts["objective"]
+    model = sl.LinearClassifier.load(path)
+    events = [json.loads(line) for line in Clicks("clicks", 2).values(0, N)]
+    signs = np.array([1.0 if event.pop("clicked") else -1.0 for event in events])
+    scores = np.array([model.score_one(event) for event in events])
+    w = model.coefficients()
+    value = L.Logistic().value(scores, signs).mean() + 0.5e-3 * (w**2).sum()
+    assert value == pytest.approx(facts["objective"], abs=1e-12)
+    assert main(["predict", str(path), str(tmp_path / "0.jsonl")]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == N // 3
+    model.learn_one(events[0], True)  # it can learn more
+
+
+def test_several_classes_and_columns_of_csv(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    for name in "ab":
+        rows = [(f"{10 + rng.integers(3)}", f"{rng.normal():.3f}") for _ in range(60)]
+        lines = [f"{'xyz'[int(code) - 10]},{code},{size}" for code, size in rows]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["kind,code,size", *lines]) + "\n")
+    path = tmp_path / "kinds.model"
+    given = ["--label", "kind", "--loss", "Softmax()", "--l2", "0.01", "--save", str(path)]
+    facts = solved(capsys, str(tmp_path / "*.csv"), *given, "--text", "kind,code")
+    assert facts["method"] == "lbfgs"
+    assert sorted(facts["labels"]) == ["x", "y", "z"]
+    assert main(["predict", str(path), str(tmp_path / "a.csv")]) == 0
+    expected = [line[0] for line in (tmp_path / "a.csv").read_text().splitlines()[1:]]
+    assert capsys.readouterr().out.split() == expected
+
+
+def test_numbers_are_predicted_with_regression(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.svm").write_text("".join(f"{3 * x + 1} 1:{x}\n" for x in range(20)))
+    path = tmp_path / "line.model"
+    given = ["--regression", "--l2", "1e-9", "--gap", "1e-9", "--save", str(path)]
+    facts = solved(capsys, str(tmp_path / "a.svm"), *given)
+    assert facts["labels"] == []
+    model = sl.LinearRegressor.load(path)
+    assert model.predict_one({1: 100.0}) == pytest.approx(301.0, abs=1e-2)
+
+
+def test_the_progress_is_printed(clicks: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", clicks, "--label", "clicked", "--l2", "1e-3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    header = next(i for i, line in enumerate(lines) if line.split()[:1] == ["iteration"])
+    gaps = []
+    for line in lines[header + 1 :]:
+        if not line:
+            break
+        _, objective, bound, gap, _ = map(float, line.split())
+        assert gap == pytest.approx(objective - bound, rel=0.01, abs=1e-9)
+        gaps.append(gap)
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[-1] <= 1e-4
+
+
+def test_ctrl_c_ends_with_the_best_solution_so_far(
+    clicks: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = Progress.record
+
+    def interrupted(self: Progress, iteration: int, *given: Any) -> bool:
+        if iteration == 3:
+            raise KeyboardInterrupt
+        return record(self, iteration, *given)
+
+    monkeypatch.setattr(Progress, "record", interrupted)
+    given = ["--label", "clicked", "--l2", "1e-3", "--gap", "0", "--json"]
+    assert main(["solve", clicks, *given]) == INTERRUPTED
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["gap"] == facts["history"][-1]["gap"] > 0.0
+
+
+def test_a_time_limit_is_a_normal_end(clicks: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["--label", "clicked", "--loss", "Hinge()", "--l2", "1e-6", "--gap", "0"]
+    facts = solved(capsys, clicks, *given, "--seconds", "0.01")
+    assert facts["gap"] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ([], "--l2"),
+        (["--l2", "-1"], "--l2"),
+        (["--l2", "0.1", "--method", "newtn"], "newton"),
+        (["--l2", "0.1", "--method", "sdca"], "newton-cg"),
+        (["--l2", "0.1", "--label", "clik"], "--label"),
+        (["--l2", "0.1", "--loss", "Hing()"], "Hinge"),
+        (["--l2", "0.1", "--ray", "127.0.0.1:1"], "127.0.0.1:1"),
+    ],
+)
+def test_wrong_use_is_named(
+    clicks: str, capsys: pytest.CaptureFixture[str], given: list[str], named: str
+) -> None:
+    try:
+        code = main(["solve", clicks, "--label", "clicked", *given])
+    except SystemExit as error:
+        code = int(error.code or 0)
+    assert code == 2
+    assert named in capsys.readouterr().err
+
+
+def test_the_command_and_the_library_agree(
+    clicks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facts = solved(capsys, clicks, "--label", "clicked", "--l1", "1e-2", "--no-intercept")
+    paths = sorted(tmp_path.glob("*.jsonl"))
+    shards = file_shards(paths, format="json", fields=Fields(label="clicked"))
+    found = sl.hindsight.solve_shards(shards, L.Logistic(), P.L1(1e-2))
+    assert facts["objective"] == pytest.approx(found.objective, abs=1e-4)
+    assert facts["non-zeros"] == pytest.approx(np.count_nonzero(found.w), abs=3)

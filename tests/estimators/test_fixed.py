@@ -1,0 +1,46 @@
+"""A model with given weights predicts with them, and can be saved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import streamlearn as sl
+from streamlearn.estimators.fixed import fixed_model
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+L = sl.losses
+RNG = np.random.default_rng(2)
+
+
+@pytest.mark.parametrize(
+    ("loss", "labels"),
+    [
+        (L.Logistic(), ["no", "yes"]),
+        (L.Hinge(), [0, 1]),
+        (L.Softmax(), ["a", "b", "c"]),
+        (L.MulticlassHinge(), [3, 1, 2]),
+        (L.Squared(), []),
+    ],
+)
+def test_scores_are_those_of_the_weights(tmp_path: Path, loss: Any, labels: list[Any]) -> None:
+    features = sl.Names()
+    features.extend(["age", "price"])
+    several = (3,) if len(labels) == 3 else ()
+    w, intercept = RNG.normal(size=(*several, 2)), RNG.normal(size=several)
+    model = fixed_model(loss, features, w, intercept, labels, 100.0)
+    expected = w @ [2.0, 3.0] + intercept
+    event = {"age": 2.0, "price": 3.0, "new": 1.0}
+    np.testing.assert_allclose(np.ravel(model.score_one(event)), np.ravel(expected))
+    if labels:
+        best = int(np.argmax(expected)) if several else int(expected > 0)
+        assert model.predict_one(event) == labels[best]
+    model.save(tmp_path / "fixed.model")
+    again = type(model).load(tmp_path / "fixed.model")
+    np.testing.assert_array_equal(again.coefficients(), model.coefficients())
+    again.learn_one(event, labels[0] if labels else 1.0)
+    assert not np.array_equal(again.coefficients(), model.coefficients())
