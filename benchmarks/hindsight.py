@@ -26,6 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 import streamlearn as sl
+from benchmarks import shards as on_ray
 from benchmarks.data import HOME, Source, load
 from benchmarks.report import Run, alternate
 from benchmarks.sparse_solvers import GAP_SHARE, peers_of, sparse_tasks
@@ -282,7 +283,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=HOME)
     parser.add_argument("--only", choices=sorted(SECTIONS), action="append")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--shards", action="store_true", help="shards on Ray: benchmarks.shards")
     args = parser.parse_args()
+    if args.shards:
+        on_ray.main(args.rounds)
+        return
     warnings.simplefilter("ignore", ConvergenceWarning)
     print(f"Time to a gap of {GAP:g}. Tolerance none: not reached in {PATIENCE:g} s;", end=" ")
     print(f"-: not reached in {TRIAL:g} s\n")

@@ -23,7 +23,7 @@ from google.protobuf import descriptor_pb2
 
 import streamlearn as sl
 from streamlearn.cli import reference as cli
-from streamlearn.cli.commands import evaluate, export, inspect, predict, train
+from streamlearn.cli.commands import evaluate, export, inspect, predict, solve, train
 from streamlearn.cli.commands import test as cli_test
 from streamlearn.cli.main import COMMANDS, main, parser
 from streamlearn.config import Config, reading, reference
@@ -52,7 +52,8 @@ TUTORIALS = ("docs/getting-started.md", "docs/guides/vowpal-wabbit.md")  # see t
 DOCUMENTED_BUCKET = "s3://bucket/clicks"
 REPOSITORY = "https://github.com/streamlearn/streamlearn"
 STATE = "state/clicks"  # commands with this directory run on its checkpoints
-RUN_ELSEWHERE = {"run", "replay", "publish", "serve"}  # tests/broker and tests/serving run these
+# tests/broker, tests/serving and tests/cli run these
+RUN_ELSEWHERE = {"run", "replay", "publish", "serve", "solve"}
 DAEMON = f"""
 [source]
 kind = "synthetic"
@@ -218,10 +219,10 @@ def test_examples_in_help_texts_run_in_order(
         file.write("ad,price\n" + "a1,2.5\na2,3.5\n" * 50)
     (tmp_path / "event.json").write_text(json.dumps({"user": "u1", "hour": 9}))
     monkeypatch.chdir(tmp_path)
-    for command in (train, predict, cli_test, evaluate, inspect, export):
+    for command in (train, predict, cli_test, solve, evaluate, inspect, export):
         for line in command.EXAMPLES.splitlines():
             words = shlex.split(re.sub(r" > \S+$", "", line), comments=True)[1:]
-            if "/var/lib/clicks" not in words:
+            if not {"/var/lib/clicks", "--ray"} & {*words}:
                 assert main(words) == 0, (line, capsys.readouterr().err)
 
 

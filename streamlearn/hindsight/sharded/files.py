@@ -100,7 +100,7 @@ class FileShard:
             line = source.line_number(records.partition, records.offsets[index])
             if not self.skip:
                 raise InvalidEventError(
-                    f"{path}:{line}: {reason}; repair the line, or skip it (skip, --on-invalid skip)"
+                    f"{path}:{line}: {reason}; repair or skip the line (skip, --on-invalid skip)"
                 )
             rows.examples.append(f"{path}:{line}: {reason}")
         rows.invalid += len(events.invalid)
@@ -115,7 +115,7 @@ class RowBuffer:
     invalid: int = 0
     examples: list[str] = field(default_factory=list)
     _labels: dict[Any, int] = field(default_factory=dict)
-    _parts: list[tuple[Array, ...]] = field(default_factory=list)
+    _parts: list[list[Array]] = field(default_factory=lambda: [[] for _ in range(5)])
     _groups: list[bytes | None] = field(default_factory=list)
 
     def add(self, events: Events) -> None:
@@ -135,24 +135,17 @@ class RowBuffer:
             y = events.labels[used]
         if self.groups:
             self._groups += [key for key, use in zip(events.ids, used.tolist(), strict=True) if use]
-        self._parts.append(
-            (
-                lengths[used],
-                events.slots[entries],
-                packed(events.values[entries]),
-                y,
-                weights[used],
-            )
-        )
+        values = packed(events.values[entries])
+        added = (lengths[used], events.slots[entries], values, y, weights[used])
+        for column, part in zip(self._parts, added, strict=True):
+            column.append(part)
 
     def data(self, decoder: Decoder) -> ShardData:
         """Return all rows, and release the batches."""
         reader = decoder.reader
-        parts = [np.concatenate(part) for part in zip(*self._parts, strict=True)]
-        self._parts.clear()
-        if not parts:
+        if not self._parts[0]:
             return ShardData(scipy.sparse.csr_array((0, reader.size)), [])
-        lengths, slots, values, y, weights = parts
+        lengths, slots, values, y, weights = map(joined, self._parts)
         first = np.concatenate([[0], np.cumsum(lengths)])
         if first[-1] < np.iinfo(np.int32).max:
             first = first.astype(np.int32)
@@ -174,6 +167,13 @@ class RowBuffer:
             invalid=self.invalid,
             examples=self.examples,
         )
+
+
+def joined(parts: list[Array]) -> Array:
+    """Return the parts in one array, and release them."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
 
 
 def file_shards(
