@@ -81,8 +81,8 @@ def agree(surveys: Sequence[Survey], loss: AnyLoss, *, fit_intercept: bool) -> A
     """Return the agreements of the shards that have rows."""
     used = [i for i, survey in enumerate(surveys) if survey.rows]
     if not used:
-        names = ", ".join(one.name for one in surveys)
-        raise ValueError(f"{names}: no row has a label; name its field (Fields.label, --label)")
+        where = ", ".join(one.name for one in surveys)
+        raise ValueError(f"{where}: no row has a label; name its field (Fields.label, --label)")
     found = [surveys[i] for i in used]
     require_same_types(found)
     require_same_buckets(found)

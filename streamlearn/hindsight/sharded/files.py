@@ -137,8 +137,8 @@ class RowBuffer:
             self._groups += [key for key, use in zip(events.ids, used.tolist(), strict=True) if use]
         values = packed(events.values[entries])
         added = (lengths[used], events.slots[entries], values, y, weights[used])
-        for column, part in zip(self._parts, added, strict=True):
-            column.append(part)
+        for parts, part in zip(self._parts, added, strict=True):
+            parts.append(part)
 
     def data(self, decoder: Decoder) -> ShardData:
         """Return all rows, and release the batches."""
