@@ -212,10 +212,11 @@ def number_blocks(field: LearnedField) -> Iterator[Block]:
     steps: list[Any] = [call(np.asarray, dtype=float)]
     center = 0.0
     if isinstance(kind, kinds.Number):
-        if kind.invalid == "missing":
+        texts = field.slots.keys() - {"", "=missing"}
+        if kind.invalid == "missing" or texts:
             raise IncompatibleError(
-                f"the field {field.name!r} takes invalid values as missing, which {TARGET} cannot; "
-                "export to sql or json"
+                f"the field {field.name!r} has numbers and other values, which {TARGET} cannot "
+                "read; export to sql or json"
             )
         if kind.clip is not None:
             steps.append(call(np.clip, a_min=kind.clip[0], a_max=kind.clip[1]))

@@ -161,7 +161,7 @@ class Writer:
         cast = f"CAST({self.column} AS DOUBLE)"
         x = cast
         if isinstance(kind, kinds.Number):
-            if kind.invalid == "missing":
+            if kind.invalid != "refuse":
                 x = f"TRY_CAST({self.column} AS DOUBLE)"
             if kind.clip is not None:
                 low, high = kind.clip
@@ -170,11 +170,18 @@ class Writer:
                 x = f"CASE WHEN {self.column} IS NOT NULL THEN {x} END"
             x = f"ln(1.0 + {x})" if kind.log1p else x
             x = f"({x} - {number(kind.center)})" if kind.center else x
+        texts: dict[str, str] = {}  # what text in a column of numbers adds
         for rest, slot in self.field.slots.items():
             if rest == "":
                 parts.append(or_zero(self.product(slot, x)))
-            else:
+            elif isinstance(kind, kinds.Number) and kind.invalid == "category":
+                texts[text(rest[1:])] = self.flag(slot)
+            if rest == "=missing" and isinstance(kind, kinds.Number) and kind.indicator:
                 parts.append(f"CASE WHEN {self.column} IS NULL THEN {self.flag(slot)} ELSE 0.0 END")
+        if texts:
+            value = canonical(self.column)
+            number_ = f"TRY_CAST({self.column} AS DOUBLE)"
+            parts.append(f"CASE WHEN {number_} IS NULL THEN {looked_up(value, texts)} ELSE 0.0 END")
         return parts
 
     def bucket_part(self) -> str:
@@ -196,10 +203,11 @@ class Writer:
         scale = {"s": "1e0", "ms": "1e-3", "us": "1e-6", "ns": "1e-9"}[kind.unit]
         seconds = f"floor(TRY_CAST({value} AS DOUBLE) * {scale})"
         offset = f"CASE WHEN regexp_matches({value}, {text(OFFSET)}) THEN '' ELSE '+00' END"
+        cast = "CAST" if kind.invalid == "refuse" else "TRY_CAST"
         clock = f"CASE WHEN contains({value}, ':') THEN '' ELSE ' 00:00:00' END"
         instant = (
             f"CASE WHEN TRY_CAST({value} AS DOUBLE) IS NOT NULL THEN to_timestamp({seconds}) "
-            f"ELSE CAST({value} || {clock} || {offset} AS TIMESTAMPTZ) END"
+            f"ELSE {cast}({value} || {clock} || {offset} AS TIMESTAMPTZ) END"
         )
         moment = f"timezone({text(kind.zone)}, {instant})"
         by_part: dict[str, dict[str, str]] = defaultdict(dict)

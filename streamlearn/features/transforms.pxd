@@ -34,9 +34,10 @@ cdef struct Transform:
     Py_ssize_t length
     FieldKind kind
     bint drops_invalid
+    bint keeps_text  # what is no number is a category
     bint is_wildcard
     uint64_t seen  # the last event with a value
-    uint64_t dropped  # invalid values that counted as missing
+    uint64_t dropped  # invalid values that were not refused
     # numbers
     bint log1p, has_indicator
     double low, high, center

@@ -106,7 +106,8 @@ cdef class Transforms(Pieces):
             t.name = PyBytes_AS_STRING(name)
             t.length = PyBytes_GET_SIZE(name)
             t.kind = <FieldKind> <int> kind
-            t.drops_invalid = field.invalid == "missing"
+            t.drops_invalid = field.invalid != "refuse"
+            t.keeps_text = field.invalid == "category"
             t.is_wildcard = text == declarations.OTHERS
             self.numbers[name] = self.transforms
             self.warm_values.append(None)
@@ -331,6 +332,9 @@ cdef class Transforms(Pieces):
         cdef double x
         if not read_number(self, value, &x):
             self.invalid_value(t, name, value, b"a finite number")
+            if t.keeps_text and value.kind == A_TEXT:
+                t.seen = self.events
+                self.put_category(t, name, value)
             return 0
         x = t.low if x < t.low else t.high if x > t.high else x
         if t.log1p:
@@ -720,7 +724,7 @@ cdef class Transforms(Pieces):
         return self.invalid(t, name, f"is {shown}: expected {wanted.decode()}")
 
     def dropped(self):
-        """Return how many invalid values counted as missing, by the name of the field.
+        """Return how many invalid values were missing, or categories, by the name of the field.
 
         >>> from streamlearn import Names
         >>> names = Names(fields={"age": "number(invalid=missing)"})

@@ -32,6 +32,11 @@ KINDS: dict[str, tuple[str, Callable[[random.Random], Any], bool]] = {
     "clipped": ("number(clip(-1, 2), center=0.5)", lambda r: r.gauss(0.0, 3.0), True),
     "log": ("number(log1p, clip(0, inf))", lambda r: r.gauss(5.0, 9.0), True),
     "gap": ("number(indicator)", lambda r: r.choice([None, 1.5, 2.0, -1.0]), True),
+    "mixed": (
+        "number(center=1, indicator, invalid='category')",
+        lambda r: r.choice([None, "1.5", "-2", "low", "it's", "missing"]),
+        False,
+    ),
     "category": ("category", lambda r: r.choice(["a", "b'c", "12", "True", None]), True),
     "id": ("category", lambda r: r.randrange(30), True),
     "flag": ("category", lambda r: r.choice([True, False]), True),
@@ -44,6 +49,11 @@ KINDS: dict[str, tuple[str, Callable[[random.Random], Any], bool]] = {
     "tags": ("list(separator=',')", lambda r: ",".join(r.choices(["x", "y z", "7"], k=3)), True),
     "time": ("time(hour, weekday, month)", lambda r: r.randrange(10**9, 2 * 10**9), False),
     "local": ("time(zone='Europe/Berlin')", lambda r: iso(r.randrange(10**9, 2 * 10**9)), False),
+    "late": (
+        "time(invalid='missing')",
+        lambda r: r.choice([iso(r.randrange(10**9, 2 * 10**9)), "someday"]),
+        False,
+    ),
     "auto": ("auto", lambda r: r.choice([0.5, 2.0, None, -1.0]), True),
     "word": ("auto", lambda r: r.choice(["a", "b", "12.0"]), True),
     "map": ("map", lambda r: f"a:{r.random():.3f} b:2", False),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,9 +28,10 @@ class Field:
 
     @property
     def given(self) -> dict[str, Any]:
-        """The parameters that are not defaults, by name."""
-        found = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {one.name: found[one.name] for one in fields(self) if found[one.name] != one.default}
+        """The parameters that are not defaults, by name, those of all kinds last."""
+        ordered = sorted(fields(self), key=lambda one: one.name == "invalid")
+        found = {one.name: (getattr(self, one.name), one.default) for one in ordered}
+        return {name: value for name, (value, default) in found.items() if value != default}
 
     def __repr__(self) -> str:
         given = [f"{name}={value!r}" for name, value in self.given.items()]
@@ -57,14 +58,17 @@ class Field:
 class CheckedField(Field):
     """A field with values that may be invalid.
 
-    `invalid="refuse"`: such a value makes the record invalid; `"missing"`: it is ignored.
+    `invalid="refuse"`: such a value makes the record invalid; `"missing"`: it is ignored. Kinds may
+    allow more.
     """
 
-    invalid: Literal["refuse", "missing"] = "refuse"
+    allowed: ClassVar[tuple[str, ...]] = ("refuse", "missing")
+    invalid: str = "refuse"
 
     def __post_init__(self) -> None:
-        if self.invalid not in {"refuse", "missing"}:
-            raise ValueError(f"{self.kind}: invalid={self.invalid!r}: use 'refuse' or 'missing'")
+        if self.invalid not in self.allowed:
+            names = " or ".join(map(repr, self.allowed))
+            raise ValueError(f"{self.kind}: invalid={self.invalid!r}: use {names}")
 
 
 def whole(kind: str, name: str, value: Any, least: int, most: int) -> None:

@@ -18,10 +18,12 @@ class Number(CheckedField):
     faster around their mean, and an event without the field then counts as an average one. With
     `indicator`, such an event has the feature `field=missing`.
 
-    Text such as `"2.5"` is a number, and true is 1.
+    Text such as `"2.5"` is a number, and true is 1. With `invalid="category"` other text is a
+    category, `field=text`.
     """
 
     kind: ClassVar[str] = "number"
+    allowed: ClassVar[tuple[str, ...]] = ("refuse", "missing", "category")
     log1p: bool = False
     clip: tuple[float, ...] | None = None
     center: float = 0.0

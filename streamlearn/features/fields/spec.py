@@ -53,8 +53,8 @@ class FieldSpec(Mapping[str, Field]):
 
 def declared(name: object, field: object) -> Field:
     """Return the field; ValueError with its name if it is invalid."""
-    if not isinstance(name, str) or not name:
-        raise ValueError(f"the name of a field is a non-empty str, not {name!r}")
+    if not isinstance(name, str):
+        raise ValueError(f"the name of a field is a str, not {name!r}")
     if isinstance(field, str):
         try:
             field = parse(field)
