@@ -144,6 +144,12 @@ def add_features(parser: Parser) -> None:
         action="append",
         help="what a field is, such as user_id=category or 'price=number(log1p)' (repeatable)",
     )
+    group.add_argument(
+        "--no-guess",
+        dest="guess",
+        action="store_false",
+        help="do not guess from the first 10,000 rows what the other fields are (csv, json)",
+    )
     group.add_argument("--hash", metavar="BITS", type=int, help="hash features into 2^BITS slots")
     group.add_argument(
         "--max-names", metavar="N", type=int, help="maximum number of exact feature names"
@@ -161,11 +167,20 @@ def add_learner(parser: Parser) -> None:
         "--loss", metavar="EXPR", help='"Hinge()" (default: logistic; for regression, squared)'
     )
     group.add_argument("--penalty", metavar="EXPR", help='"L1(1e-3)" (default: none)')
+    group.add_argument(
+        "--l1", metavar="STRENGTH", type=float, help='the same as --penalty "L1(STRENGTH)"'
+    )
     add_regression(group)
     group.add_argument(
         "--average",
         choices=["last", "uniform", "tail", "random"],
         help="the weights that predict (default: last)",
+    )
+    group.add_argument(
+        "--class-weight",
+        metavar="LABEL=WEIGHT",
+        action="append",
+        help="weight of the events with this label, such as true=10 (repeatable)",
     )
     group.add_argument("--batch", metavar="N", type=int, help="events per step (default: 1)")
     group.add_argument("--seed", metavar="N", type=int, help="seed of --average random")

@@ -8,6 +8,7 @@ from streamlearn import config
 from streamlearn.daemon.label_monitor import label_hint
 from streamlearn.engine.events import Events
 from streamlearn.stream import Files, decoded_batches
+from streamlearn.stream.sources.parts import whole
 from streamlearn.stream.sources.prefetch import prefetched
 from streamlearn.stream.sources.record_files import RecordFiles
 
@@ -119,8 +120,9 @@ class Pass:
     def _place(self, records: Records, index: int) -> str:
         """Return file and line number of a record."""
         name, offset = records.partition.topic, records.offsets[index]
-        if isinstance(self.source, Files | RecordFiles):
-            return self.source.place(records.partition, offset)
+        source = whole(self.source)
+        if isinstance(source, Files | RecordFiles):
+            return source.place(records.partition, offset)
         return f"{name}: line {self.records + index + 1}"
 
 

@@ -16,6 +16,7 @@ from rich.progress import (
 )
 
 from streamlearn.stream import Files
+from streamlearn.stream.sources.parts import whole
 from streamlearn.stream.sources.record_files import RecordFiles
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Bar:
         """Move the bar to the position of the source."""
         if not self.shown:
             return
+        source = whole(source)
         if isinstance(source, Files | RecordFiles):
             done, total = source.progress()
             self._progress.update(self._task, total=total, completed=done)

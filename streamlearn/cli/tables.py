@@ -73,8 +73,8 @@ def table(rows: Sequence[Mapping[str, Any]], title: str | None = None) -> Table:
 def cell(value: Any) -> str:  # noqa: PLR0911 - one return per type
     """Return a value as the text of a table cell.
 
-    >>> cell(0.123456), cell(1234567), cell(None), cell(1e-9)
-    ('0.1235', '1,234,567', '-', '1e-09')
+    >>> cell(0.123456), cell(1234567), cell(None), cell(1e-9), cell(35938.2)
+    ('0.1235', '1,234,567', '-', '1e-09', '35,938')
     """
     if value is None:
         return "-"
@@ -83,7 +83,7 @@ def cell(value: Any) -> str:  # noqa: PLR0911 - one return per type
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:,.0f}" if 1e4 <= abs(value) < 1e12 else f"{value:.4g}"
     if isinstance(value, dict):
         return ", ".join(f"{cell(key)}: {cell(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):

@@ -51,6 +51,7 @@ OPTIONS = {
     "learner[0].loss": "--loss",
     "learner[0].penalty": "--penalty",
     "learner[0].average": "--average",
+    "learner[0].class_weight": "--class-weight",
     "learner[0].batch": "--batch",
     "learner[0].seed": "--seed",
 }
@@ -126,14 +127,20 @@ def as_options(error: ConfigError, saved: AbstractSet[str]) -> str:
 
 def learner_table(options: Namespace) -> dict[str, Any]:
     """Return the [[learner]] table of the options."""
+    penalty = options.penalty
+    if options.l1 is not None:
+        if penalty is not None:
+            raise ValueError("--l1 cannot be combined with --penalty; add L1 to the penalty")
+        penalty = f"L1({options.l1!r})"
     given = {
         "name": "model",
         "task": "regression" if options.regression else None,
         "model": options.model,
         "rule": options.rule,
         "loss": options.loss,
-        "penalty": options.penalty,
+        "penalty": penalty,
         "average": options.average,
+        "class_weight": class_weights(options.class_weight),
         "batch": options.batch,
         "seed": options.seed,
     }
@@ -146,6 +153,26 @@ def model_options(options: Namespace) -> list[str]:
     given += ["--field"] if options.field else []
     given += ["--hash"] if options.hash is not None else []
     return given + (["--max-names"] if options.max_names is not None else [])
+
+
+def class_weights(texts: list[str] | None) -> dict[str, float] | None:
+    """Return the weights of LABEL=WEIGHT options by label.
+
+    >>> class_weights(["spam=2", "true=0.5"])
+    {'spam': 2.0, 'true': 0.5}
+    """
+    if not texts:
+        return None
+    found = {}
+    for text in texts:
+        label, sign, weight = text.rpartition("=")
+        try:
+            found[label] = float(weight)
+        except ValueError:
+            sign = ""
+        if not sign:
+            raise ValueError(f"--class-weight {text}: expected LABEL=WEIGHT, such as true=10")
+    return found
 
 
 def declared_fields(texts: list[str] | None) -> dict[str, str] | None:

@@ -35,7 +35,7 @@ def clicks(tmp_path: Path) -> str:
 
 
 def evaluated(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    assert main(["evaluate", *arguments, "--seconds", "1", "--json"]) == 0
+    assert main(["evaluate", *arguments, "--seconds", "1", "--no-guess", "--json"]) == 0
     facts: dict[str, Any] = json.loads(capsys.readouterr().out)
     return facts
 

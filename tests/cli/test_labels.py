@@ -138,5 +138,5 @@ def test_a_delimiter_is_named_as_it_is_given(
 ) -> None:
     path = tmp_path / "a.csv"
     path.write_text("word;clicked\nw;1\n")
-    assert main(["train", str(path), "--label", "clicked"]) == 2
+    assert main(["train", str(path), "--label", "clicked", "--no-guess"]) == 2
     assert "--delimiter" in capsys.readouterr().err

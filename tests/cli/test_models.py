@@ -104,7 +104,7 @@ def test_why_reads_an_event_as_the_model_does(
     data, saved, event = tmp_path / "a.csv", str(tmp_path / "m"), tmp_path / "e.json"
     rows = "".join(f"{i:03d},{i % 3 * 111},{i % 5},{int(i % 3 == 0)}\n" for i in range(300))
     data.write_text(f"id,zip,x,y\n{rows}")
-    given = ["--label", "y", "--exclude", "id", "--text", "id,zip", "--hash", "12"]
+    given = ["--label", "y", "--exclude", "id", "--text", "id,zip", "--hash", "12", "--no-guess"]
     assert main(["train", str(data), *given, "--save", saved]) == 0
     data.write_text("zip,x\n222,3\n")
     capsys.readouterr()

@@ -46,6 +46,7 @@ FILE_COMMANDS = (
     "docs/guides/choosing.md",
     "docs/guides/export.md",
     "docs/guides/fields.md",
+    "docs/guides/tables.md",
     "docs/guides/testing.md",
 )
 TUTORIALS = ("docs/getting-started.md", "docs/guides/vowpal-wabbit.md")  # see test_tutorials.py

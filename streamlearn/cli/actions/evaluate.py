@@ -13,6 +13,7 @@ import numpy as np
 
 from streamlearn import config, regret
 from streamlearn.cli import chart
+from streamlearn.cli.guessing import understand, with_delimiter
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.cli.passes import Pass, require_learned
 from streamlearn.cli.progress import Bar
@@ -30,6 +31,7 @@ from streamlearn.regret.findings import MORE_TIME
 from streamlearn.regret.tracker import sample_key
 from streamlearn.rules import Rule
 from streamlearn.stream.formats.csv import SAMPLE
+from streamlearn.stream.sources.parts import SourcePart
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved import Model
     from streamlearn.engine.events import Events
-    from streamlearn.features import Reader
 
 FIRST_POINT = SAMPLE  # events; column types are inferred from no fewer
 SHARE = 0.2  # of --seconds, for the hindsight of each point before the last
@@ -109,16 +110,21 @@ def run(options: Options) -> int:
         if path is not None:
             chart.require_matplotlib()
             require_writable(path, f"--{option}", options.files)
-    settings = arguments.settings(options, [])
+    given = with_delimiter(arguments.settings(options, []), options)
+    source = SourcePart(build.source(given.source, given.format))
+    guesses = understand(given, source, options)
+    settings = guesses.settings
+    if guesses and not options.json:
+        sys.stdout.write("\n".join([*guesses.lines(), "\n"]))
     shared = config.feature_reader(settings.features, settings.format)
     entries: list[Entry] = []
-    for name, model in models(options).items():
+    for name, made in models(options, settings.learners[0].task).items():
+        model = made.clone({"features": shared})
         key = sample_key(model)
         alike = [one for one in entries if sample_key(one.model) == key]
         beside = alike[0].tracker if alike else None
-        entries.append(entry(name, model, shared, options, beside))
+        entries.append(entry(name, model, options, beside))
     decoder = build.decoder(settings, shared, [one.model for one in entries])
-    source = build.source(settings.source, settings.format)
     with Bar("evaluating", quiet=options.json) as bar:
         batches = Pass(
             source,
@@ -160,9 +166,9 @@ def learn(batches: Pass, entries: list[Entry], seconds: float) -> bool:
     return True
 
 
-def models(options: Options) -> dict[str, Model]:
+def models(options: Options, task: str) -> dict[str, Model]:
     """Return the models of --learners by their expressions."""
-    kind = config.ESTIMATORS["regression" if options.regression else "classification"]
+    kind = config.ESTIMATORS["regression" if options.regression else task]
     given: dict[str, Any] = {
         name: parse(text, family)
         for name, text, family in (
@@ -193,11 +199,8 @@ def models(options: Options) -> dict[str, Model]:
     return found
 
 
-def entry(
-    name: str, model: Model, shared: Reader, options: Options, beside: regret.Tracker | None
-) -> Entry:
-    """Return a learner that shares the features, and if it can the sample of events."""
-    model.share_features(shared)
+def entry(name: str, model: Model, options: Options, beside: regret.Tracker | None) -> Entry:
+    """Return a learner that shares the sample of events, if it can."""
     tracker = regret.Tracker(model, options.memory_bytes, 0, beside)
     others = {measure: ProgressiveCurve() for measure in model.score_measures if measure != "loss"}
     return Entry(name, model, tracker, measures=others)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ import numpy as np
 import streamlearn
 from streamlearn import config
 from streamlearn.cli import saved
+from streamlearn.cli.guessing import Guesses, understand, with_delimiter
+from streamlearn.cli.holdout import tested, training_records
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.cli.passes import Pass, no_labels, regression_hint, require_learned
 from streamlearn.cli.progress import Bar
@@ -27,7 +30,9 @@ from streamlearn.config.files import require_writable
 from streamlearn.daemon import build
 from streamlearn.daemon.label_monitor import UNLABELED_RUN
 from streamlearn.estimators.classifier import LinearClassifier
+from streamlearn.quality import quality_of
 from streamlearn.stream import CSVDecoder
+from streamlearn.stream.sources.parts import SourcePart
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
     from streamlearn.cli.saved import Model
     from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
+    from streamlearn.stream import Decoder, Source
 
 MAX_COLUMNS = 20  # of a table, in the summary
 COLUMNS = "{:>10} {:>10} {:>10} {:>12} {:>10} {:>10} {:>8}"  # 76 wide, for a terminal of 80
@@ -46,18 +52,24 @@ HEADER = (
 
 def run(options: Options) -> int:
     """Train, and print the summary."""
-    model, settings, notes = prepared(options)
+    training = prepared(options)
+    model, settings = training.model, training.settings
     decoder = build.decoder(settings, model.reader, [model])
-    saved.recall(decoder, notes)
+    saved.recall(decoder, training.notes)
     trainer = Trainer(model, options)
     interrupted = False
+    if training.guesses and not options.json:
+        sys.stdout.write("\n".join([*training.guesses.lines(), "\n"]))
+        sys.stdout.flush()
     with Bar("pass 1", quiet=options.json) as bar:
         try:
             for number in range(options.passes):
-                source = build.source(settings.source, settings.format)
                 trainer.begin(number, bar)
                 batches = Pass(
-                    source, decoder, skip=options.on_invalid == "skip", on_batch=bar.update
+                    training.source(number),
+                    decoder,
+                    skip=options.on_invalid == "skip",
+                    on_batch=bar.update,
                 )
                 try:
                     trainer.run(batches)
@@ -66,25 +78,47 @@ def run(options: Options) -> int:
         except KeyboardInterrupt:
             interrupted = True
         facts = trainer.facts()
-    for line in trainer.invalid:
-        sys.stderr.write(f"invalid: {line}\n")
-    if not interrupted:
-        require_learned(settings, facts["events"], facts["learned"], decoder, options)
-        if options.positive and not trainer.positive:
-            positives = " or ".join(map(repr, options.positive))
-            warn(f"no label is {positives} (--positive): all events were learned as negative")
-    if isinstance(decoder, CSVDecoder):
-        facts["columns"] = columns(decoder.types, whole=options.json)
-    if options.save is not None:
-        model.save(options.save, notes=made(settings, trainer, decoder.state(), notes))
-        facts["saved"] = options.save
-    if options.json:
-        show_json({**facts, "history": trainer.history})
-    else:
-        show_facts(facts, before="\n")
+        for line in trainer.invalid:
+            sys.stderr.write(f"invalid: {line}\n")
+        if not interrupted:
+            require_learned(settings, facts["events"], facts["learned"], decoder, options)
+        if options.save is not None:
+            model.save(options.save, notes=made(training, trainer, decoder.state()))
+            facts["saved"] = options.save
+        held_out = None
+        if training.stop is not None and not interrupted:
+            held_out = tested(model, settings, training.stop, decoder.state(), options, bar)
+    report(training, trainer, decoder, facts, held_out)
     if interrupted:
         sys.stderr.write("streamlearn train: interrupted; these are the results so far\n")
     return INTERRUPTED if interrupted else 0
+
+
+def report(
+    training: Training,
+    trainer: Trainer,
+    decoder: Decoder,
+    facts: dict[str, Any],
+    held_out: dict[str, Any] | None,
+) -> None:
+    """Print the summary, and what may be wrong."""
+    options, guesses = trainer.options, training.guesses
+    for line in guesses.contradictions(trainer.dropped):
+        warn(line)
+    if options.positive and not trainer.positive and trainer.learned:
+        positives = " or ".join(map(repr, options.positive))
+        warn(f"no label is {positives} (--positive): all events were learned as negative")
+    if isinstance(decoder, CSVDecoder) and not guesses.fields:
+        facts["columns"] = columns(decoder.types, whole=options.json)
+    if options.json:
+        more = {"holdout": held_out} if held_out is not None else {}
+        fields = {"fields": guesses.facts()} if guesses else {}
+        show_json({**facts, **more, **fields, "history": trainer.history})
+        return
+    show_facts(facts, before="\n")
+    if held_out is not None:
+        sys.stdout.write("\nheld out, with the model as it is now\n")
+        show_facts(held_out)
 
 
 def columns(types: dict[str, str], *, whole: bool) -> dict[str, str]:
@@ -95,33 +129,62 @@ def columns(types: dict[str, str], *, whole: bool) -> dict[str, str]:
     return {**some, "more": f"{len(types) - MAX_COLUMNS:,}"}
 
 
-def prepared(options: Options) -> tuple[Model, config.Config, dict[str, Any]]:
-    """Return the model to train, new or saved, its settings and its notes."""
+@dataclass
+class Training:
+    """What is trained, and on what."""
+
+    model: Model
+    guesses: Guesses
+    notes: dict[str, Any]  # of the model that is trained further
+    first: Source  # of the first pass
+    stop: int | None  # the first record that is held out
+
+    @property
+    def settings(self) -> config.Config:
+        """The configuration."""
+        return self.guesses.settings
+
+    def source(self, number: int) -> Source:
+        """Return the source of a pass."""
+        return self.first if number == 0 else part_of(self.settings, self.stop)
+
+
+def prepared(options: Options) -> Training:
+    """Return the model to train, new or saved, and what it is trained on."""
     if options.passes > 1 and "-" in options.files:
         raise ValueError("standard input can be read only once; use --passes 1, or files")
     if options.save is not None:
         require_writable(options.save, "--save", options.files)
     table = arguments.learner_table(options)
-    if options.resume is None:
-        settings = arguments.settings(options, [table])
-        (model,) = config.estimators(settings).values()
-        return model, settings, {}
-    if extra := arguments.model_options(options):
-        raise ValueError(f"{extra[0]} cannot be used with --resume: the model keeps its own")
-    model, notes = saved.load(options.resume)
-    return model, arguments.settings(options, [], notes.get("format")), notes
+    if options.resume is not None:
+        if extra := arguments.model_options(options):
+            raise ValueError(f"{extra[0]} cannot be used with --resume: the model keeps its own")
+        model, notes = saved.load(options.resume)
+        settings = arguments.settings(options, [], notes.get("format"))
+        stop = training_records(settings, options)
+        return Training(model, Guesses(settings), notes, part_of(settings, stop), stop)
+    settings = with_delimiter(arguments.settings(options, [table]), options)
+    stop = training_records(settings, options)
+    source = part_of(settings, stop)
+    guesses = understand(settings, source, options)
+    (model,) = config.estimators(guesses.settings).values()
+    return Training(model, guesses, {}, source, stop)
 
 
-def made(
-    settings: config.Config, trainer: Trainer, decoder: dict[str, Any], notes: dict[str, Any]
-) -> dict[str, Any]:
+def part_of(settings: config.Config, stop: int | None) -> SourcePart:
+    """Return the records that are learned."""
+    return SourcePart(build.source(settings.source, settings.format), stop=stop)
+
+
+def made(training: Training, trainer: Trainer, decoder: dict[str, Any]) -> dict[str, Any]:
     """Return the notes saved with the model: its origin, and how to read such events."""
     command = shlex.join(["streamlearn", *trainer.options.command_line])
+    table = plan.plain(training.settings.format)
     return {
         "made by": f"{command} (streamlearn {streamlearn.__version__})",
         "made at": datetime.now(UTC).isoformat(" ", "seconds"),
-        "format": {f"format.{key}": item for key, item in plan.plain(settings.format).items()},
-        "history": notes.get("history", []) + trainer.history,
+        "format": {f"format.{key}": item for key, item in table.items()},
+        "history": training.notes.get("history", []) + trainer.history,
         "decoder": decoder,
     }
 
@@ -136,7 +199,8 @@ class Trainer:
         self.invalid: list[str] = []  # examples
         self.curves: list[ProgressiveCurve] = []
         self.batches: list[Pass] = []
-        self.others = {name: ProgressiveCurve() for name in model.score_measures if name != "loss"}
+        self.quality = quality_of(model)  # of the first pass
+        self.dropped: dict[str, int] = {}  # values that did not fit their fields, by field
         self.bar: Bar | None = None
         self.seconds = 0.0
         self.positive = 0  # events of the first pass whose label is True or 1
@@ -162,7 +226,7 @@ class Trainer:
                     warn(regression_hint(events))
                 if first and options.positive:
                     self.positive += int(np.count_nonzero(events.labels == 1.0))
-                wanted = ("loss", *self.others) if first else ("loss",)
+                wanted = self.model.score_measures if first else ("loss",)
                 measures = {name: np.empty(len(events)) for name in wanted}
                 known = np.empty(len(events)) if self.model.learns == "classes" else None
                 given = measures if known is None else {**measures, "known": known}
@@ -177,12 +241,13 @@ class Trainer:
                 ):
                     self.warned = True
                     warn(no_labels(batches.decoder, batches.events, options))
-                for name in wanted[1:]:
-                    for _ in self.others[name].add(measures[name], events.weights):
-                        pass
+                if first:
+                    self.quality.add(events, scores, measures)
         finally:
             self.seconds += time.perf_counter() - begun
             self.invalid += batches.examples
+            if first:
+                self.dropped = self.model.reader.dropped()
             end = curve.end()
             if first and (not self.history or end.events > self.history[-1]["events"]):
                 self.history.append(row(end))
@@ -203,8 +268,8 @@ class Trainer:
         length = int(events.starts[i + 1] - events.starts[i])
         self.bar.print(
             COLUMNS.format(
-                f"{point.loss:.6f}",
-                f"{point.since:.6f}",
+                loss_text(point.loss),
+                loss_text(point.since),
                 point.events,
                 f"{point.weight:.1f}",
                 clipped(events.label_of(i)),
@@ -213,17 +278,20 @@ class Trainer:
             )
         )
 
+    @property
+    def learned(self) -> int:
+        """The number of events learned in the first pass."""
+        return self.curves[0].events if self.curves else 0
+
     def facts(self) -> dict[str, Any]:
         """Return the summary."""
-        first = self.curves[0].end()
         batches = self.batches[0]
         total = sum(one.events for one in self.batches)
         found: dict[str, Any] = {
             "events": batches.events,
-            "learned": first.events,
+            "learned": self.learned,
             "invalid": batches.invalid,
-            "loss": first.loss,
-            **{name.replace("_", " "): curve.end().loss for name, curve in self.others.items()},
+            **self.quality.facts(),
         }
         if len(self.curves) > 1:
             found["loss of the last pass"] = self.curves[-1].end().loss
@@ -245,6 +313,15 @@ def warn(message: str | None) -> None:
     if message is not None:
         sys.stderr.write(f"streamlearn train: {message}\n")
         sys.stderr.flush()
+
+
+def loss_text(value: float) -> str:
+    """Return a loss in its column.
+
+    >>> loss_text(0.25), loss_text(1234567.0)
+    ('0.250000', '1.2346e+06')
+    """
+    return f"{value:.6f}" if value < 999.0 else f"{value:.4e}"
 
 
 def clipped(value: Any) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 HELP = "learn a model from files and print its progressive loss at growing intervals"
 EXAMPLES = """\
   streamlearn train clicks.jsonl --label clicked --save clicks.model
+  streamlearn train clicks.jsonl --label clicked --field hour=number --holdout last:20%
   streamlearn train a9a.svm --model "PegasosClassifier(l2=1e-4)" --passes 3
   streamlearn train "day-*.csv.gz" --label price --regression --hash 20 --on-invalid skip
   streamlearn train tomorrow.jsonl --resume clicks.model --save clicks.model
@@ -29,6 +30,12 @@ def arguments(parser: Parser) -> None:
     parser.add_argument(
         "--passes", metavar="N", type=whole, default=1, help="passes over the files (default: 1)"
     )
+    parser.add_argument(
+        "--holdout",
+        metavar="last:N",
+        type=holdout,
+        help="test on the last records instead of learning them, such as last:20%% or last:5000",
+    )
     parser.add_argument("--save", metavar="MODEL", help="write the model to this file")
     parser.add_argument("--resume", metavar="MODEL", help="continue training this model")
     parser.add_argument(
@@ -39,6 +46,22 @@ def arguments(parser: Parser) -> None:
         help="distance of the lines: a factor (default: 2.0), or a number of events",
     )
     add_json(parser)
+
+
+def holdout(text: str) -> float:
+    """Return a share of the records (float), or their number (int).
+
+    >>> holdout("last:20%"), holdout("last:5000")
+    (0.2, 5000)
+    """
+    amount = text.removeprefix("last:")
+    try:
+        value = float(amount[:-1]) / 100.0 if amount.endswith("%") else int(amount)
+    except ValueError:
+        value = 0
+    if amount == text or value <= 0 or (isinstance(value, float) and value >= 1.0):
+        raise argparse.ArgumentTypeError(f"expected last:20% or last:5000; got {text!r}")
+    return value
 
 
 def step(text: str) -> float:

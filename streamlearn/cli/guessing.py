@@ -1,0 +1,166 @@
+"""Guess what the fields of files are, show it as configuration, and report what contradicted it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from streamlearn import config
+from streamlearn.config import plan
+from streamlearn.daemon import build
+from streamlearn.features.fields import Number
+from streamlearn.features.fields.spec import OTHERS
+from streamlearn.guesses import (
+    ROWS,
+    Guess,
+    Sample,
+    are_numbers,
+    guess_delimiter,
+    guess_fields,
+    last_new_class,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from streamlearn.cli.parsing import Options
+    from streamlearn.stream.sources.parts import SourcePart
+
+FORMATS = ("csv", "json")  # whose fields have names and values
+WIDEST = 48  # characters of a declaration before its comment
+MOST_LINES = 100  # fields that are shown; --json shows all
+
+
+@dataclass
+class Guesses:
+    """What was guessed, and the configuration with it."""
+
+    settings: config.Config
+    fields: dict[str, Guess] = field(default_factory=dict)  # those that are not declared
+    rows: int = 0  # looked at
+    delimiter: str | None = None
+    regression: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.fields or self.regression or self.delimiter)
+
+    def facts(self) -> dict[str, dict[str, str]]:
+        """Return kind and reason of each field."""
+        return {
+            name: {"kind": text, "why": self.reason(name)}
+            for name, text in self.settings.features.fields.items()
+        }
+
+    def reason(self, name: str) -> str:
+        """Return why a field is what it is."""
+        return self.fields[name].reason if name in self.fields else "declared"
+
+    def lines(self) -> Iterator[str]:
+        """Yield configuration with the reasons as comments."""
+        yield f"# guessed from the first {self.rows:,} rows"
+        yield "# --field NAME=KIND overrules a guess, --no-guess turns all off"
+        if self.delimiter is not None:
+            yield from ("[format]", f"delimiter = {plan.toml(self.delimiter)}", "")
+        yield "[features.fields]"
+        fields = list(self.settings.features.fields.items())
+        texts = {name: f"{plan.key(name)} = {plan.toml(text)}" for name, text in fields}
+        shown = dict(list(texts.items())[:MOST_LINES])
+        width = min(max([0, *map(len, shown.values())]), WIDEST)
+        for name, text in shown.items():
+            yield f"{text:<{width}}  # {self.reason(name)}"
+        if len(fields) > MOST_LINES:
+            yield f"# and {len(fields) - MOST_LINES:,} more fields; --json prints all"
+        if self.regression:
+            label = self.settings.format.label
+            yield from ("", "[[learner]]", f'task = "regression"  # {label} has numbers')
+
+    def contradictions(self, dropped: Mapping[str, int]) -> Iterator[str]:
+        """Yield which values did not fit; `dropped` counts them by field."""
+        for name, count in dropped.items():
+            if name not in self.fields:
+                continue
+            is_number = isinstance(self.fields[name].field, Number)
+            became = "became categories" if is_number else "counted as missing"
+            yield (
+                f"field {name!r}: {count:,} values were not as guessed, and {became}; if they"
+                f" matter, use --field {name}=KIND"
+            )
+
+
+def with_delimiter(settings: config.Config, options: Options) -> config.Config:
+    """Return the settings with the delimiter that the first line of a CSV file shows."""
+    table = settings.format
+    if not options.guess or table.kind != "csv" or table.delimiter != "," or options.delimiter:
+        return settings
+    if options.files == ["-"]:  # which can be read only once
+        return settings
+    source = build.source(settings.source)
+    source.open({}, None)
+    try:
+        polled = source.poll(0.0)
+    finally:
+        source.close()
+    header = polled[0].values[0] if polled else None
+    if header is None:
+        return settings
+    return replace(settings, format=replace(table, delimiter=guess_delimiter(header, table.label)))
+
+
+def understand(given: config.Config, source: SourcePart, options: Options) -> Guesses:
+    """Guess what is not given, from the first rows of the source."""
+    settings = given
+    table, features = settings.format, settings.features
+    if not options.guess or table.kind not in FORMATS or OTHERS in features.fields:
+        return Guesses(settings)
+    roles = config.event_fields(table)
+    try:
+        records = source.first(ROWS)
+    except BaseException:
+        source.close()
+        raise
+    sample = Sample(records, table.kind, roles, delimiter=table.delimiter, columns=table.columns)
+    fields = {
+        name: guess
+        for name, guess in guess_fields(sample.columns, typed=table.kind != "csv").items()
+        if not is_declared(name, features.fields)
+    }
+    texts = {name: str(guess.field) for name, guess in fields.items()} | features.fields
+    order = [column.name for column in sample.columns if column.name in texts]
+    ordered = {name: texts[name] for name in [*order, *texts]}
+    (learner,) = settings.learners
+    regression = not says_task(options) and are_numbers(sample.labels)
+    settings = replace(
+        settings,
+        format=with_classes(table, sample, options),
+        features=replace(features, fields=ordered),
+        learners=(replace(learner, task="regression") if regression else learner,),
+    )
+    delimiter = table.delimiter if table.delimiter not in {",", options.delimiter} else None
+    return Guesses(settings, fields, sample.rows, delimiter, regression)
+
+
+def with_classes(
+    table: config.FormatConfig, sample: Sample, options: Options
+) -> config.FormatConfig:
+    """Return the format in which all classes of the sample are known before labels close."""
+    if options.label_warmup is not None or table.label_warmup is None:
+        return table
+    return replace(table, label_warmup=max(table.label_warmup, last_new_class(sample.labels)))
+
+
+def is_declared(name: str, fields: Mapping[str, str]) -> bool:
+    """Return whether a field, or one that it is in, is declared.
+
+    >>> is_declared("user.id", {"user": "ignore"}), is_declared("users", {"user": "ignore"})
+    (True, False)
+    """
+    parts = name.split(".")
+    return any(".".join(parts[:n]) in fields for n in range(1, len(parts) + 1))
+
+
+def says_task(options: Options) -> bool:
+    """Return whether an option says what labels are."""
+    names = ("regression", "model", "loss", "labels", "positive", "class_weight")
+    return any(getattr(options, name, None) for name in names)

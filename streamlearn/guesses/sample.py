@@ -1,0 +1,104 @@
+"""The first rows of a source, before they are learned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from streamlearn.errors import InvalidEventError
+from streamlearn.guesses.column import Column, columns_of
+from streamlearn.stream.formats.csv import BLANKS, DELIMITERS, MISSING, split_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from streamlearn.stream import Fields
+
+ROWS = 10_000
+VALUES = 2_000_000  # of a wide table: fewer rows
+
+
+class Sample:
+    """The columns of the first rows: those of features, and the label's.
+
+    Parameters
+    ----------
+    records
+        The first records.
+    kind
+        `"csv"` or `"json"`: the formats whose fields have names and values.
+    roles
+        The roles of fields; only fields without one are features.
+    delimiter, columns
+        Of CSV: what separates values, and the names of columns without a header.
+    """
+
+    def __init__(
+        self,
+        records: Sequence[bytes],
+        kind: str,
+        roles: Fields,
+        *,
+        delimiter: str = ",",
+        columns: Sequence[str] = (),
+    ) -> None:
+        rows = rows_of_csv(records, delimiter, columns) if kind == "csv" else rows_of_json(records)
+        found, width = [], 0
+        for row in rows:
+            found.append(row)
+            width = max(width, len(row))
+            if len(found) >= ROWS or len(found) * width >= VALUES:
+                break
+        self.rows = len(found)
+        split = [roles.split(row) for row in found]
+        self.columns = columns_of(features for features, _ in split)
+        self.labels = Column(roles.label or "", [found.get("label") for _, found in split])
+
+
+def rows_of_csv(
+    records: Sequence[bytes], delimiter: str, columns: Sequence[str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of CSV by column, None where a value is missing; invalid rows are left out."""
+    order = list(columns)
+    for record in records:
+        try:
+            row = split_row(record, delimiter)
+        except InvalidEventError:
+            continue
+        names = [name.strip(BLANKS) for name in row]
+        if not order or sorted(names) == sorted(order):  # the header of the first or a later file
+            order = names
+        elif len(row) == len(order):
+            yield {
+                name: None if value.strip(BLANKS).lower() in MISSING else value
+                for name, value in zip(order, row, strict=True)
+            }
+
+
+def rows_of_json(records: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield the objects of JSON lines; invalid ones are left out."""
+    decoder = msgspec.json.Decoder()
+    for record in records:
+        try:
+            found = decoder.decode(record)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue
+        if isinstance(found, dict):
+            yield found
+
+
+def guess_delimiter(record: bytes, label: str | None) -> str:
+    r"""Return what separates the values of a header: what gives most columns, with the label.
+
+    >>> guess_delimiter(b'"city, state";price;y', "y"), guess_delimiter(b"text\ty", "y")
+    (';', '\t')
+    """
+    best = (False, 1, ",")
+    for delimiter in f",{DELIMITERS}":
+        try:
+            names = [name.strip(BLANKS) for name in split_row(record, delimiter)]
+        except InvalidEventError:
+            continue
+        best = max(best, (label in names, len(names), delimiter), key=lambda one: one[:2])
+    return best[2]
