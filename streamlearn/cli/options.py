@@ -144,15 +144,19 @@ def add_features(parser: Parser) -> None:
         action="append",
         help="what a field is, such as user_id=category or 'price=number(log1p)' (repeatable)",
     )
+    group.add_argument("--hash", metavar="BITS", type=int, help="hash features into 2^BITS slots")
     group.add_argument(
+        "--max-names", metavar="N", type=int, help="maximum number of exact feature names"
+    )
+
+
+def add_guess(parser: Parser) -> None:
+    """Add the option that turns off guesses of what fields are."""
+    parser.add_argument(
         "--no-guess",
         dest="guess",
         action="store_false",
         help="do not guess from the first 10,000 rows what the other fields are (csv, json)",
-    )
-    group.add_argument("--hash", metavar="BITS", type=int, help="hash features into 2^BITS slots")
-    group.add_argument(
-        "--max-names", metavar="N", type=int, help="maximum number of exact feature names"
     )
 
 

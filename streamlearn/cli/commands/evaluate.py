@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streamlearn.cli.options import add_features, add_format, add_json, add_regression
+from streamlearn.cli.options import add_features, add_format, add_guess, add_json, add_regression
 from streamlearn.cli.parsing import seconds, whole
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ def arguments(parser: Parser) -> None:
     """Add the arguments."""
     add_format(parser)
     add_features(parser)
+    add_guess(parser)
     parser.add_argument(
         "--learners",
         metavar="A,B,C",

@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
-from streamlearn.cli.options import add_features, add_format, add_json, add_learner
+from streamlearn.cli.options import add_features, add_format, add_guess, add_json, add_learner
 from streamlearn.cli.parsing import whole
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def arguments(parser: Parser) -> None:
     """Add the arguments."""
     add_format(parser)
     add_features(parser)
+    add_guess(parser)
     add_learner(parser)
     parser.add_argument(
         "--passes", metavar="N", type=whole, default=1, help="passes over the files (default: 1)"
