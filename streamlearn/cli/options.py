@@ -105,27 +105,10 @@ def add_format(parser: Parser) -> None:
     group.add_argument("--weight", metavar="FIELD", help="field of the event's weight")
     group.add_argument("--id", metavar="FIELD", help="field of the event's id")
     group.add_argument(
-        "--include", metavar="A,B", type=names, help="fields to use as features (default: all)"
-    )
-    group.add_argument("--exclude", metavar="A,B", type=names, help="fields not to use as features")
-    group.add_argument(
-        "--interact",
-        metavar="A,B",
-        type=names,
-        action="append",
-        help="fields to combine into features (repeatable)",
-    )
-    group.add_argument(
         "--delimiter", metavar="CHAR", type=delimiter, help=r"delimiter, such as ; or \t (csv)"
     )
     group.add_argument(
         "--columns", metavar="A,B", type=names, help="column names, if there is no header (csv)"
-    )
-    group.add_argument(
-        "--text",
-        metavar="A,B",
-        type=names,
-        help="all text columns (csv; default: inferred from the first rows)",
     )
     group.add_argument(
         "--on-invalid",
@@ -142,7 +125,7 @@ def add_features(parser: Parser) -> None:
         "--field",
         metavar="NAME=KIND",
         action="append",
-        help="what a field is, such as user_id=category or 'price=number(log1p)' (repeatable)",
+        help="what a field is: id=ignore, price='number(log1p)', user^ad=interaction (repeatable)",
     )
     group.add_argument("--hash", metavar="BITS", type=int, help="hash features into 2^BITS slots")
     group.add_argument(

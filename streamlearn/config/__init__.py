@@ -178,7 +178,7 @@ def parse(
 
 def estimators(config: Config) -> dict[str, Any]:
     """Return new models by name, in the order of the file, which share one feature reader."""
-    shared = feature_reader(config.features, config.format)
+    shared = feature_reader(config.features)
     labels = declared_labels(config.format)
     return {learner.name: estimator(learner, shared, labels) for learner in config.learners}
 

@@ -35,12 +35,8 @@ OPTIONS = {
     "format.max_classes": "--max-classes",
     "format.weight": "--weight",
     "format.id": "--id",
-    "format.include": "--include",
-    "format.exclude": "--exclude",
-    "format.interactions": "--interact",
     "format.delimiter": "--delimiter",
     "format.columns": "--columns",
-    "format.text": "--text",
     "features.fields": "--field",
     "features.bits": "--hash",
     "features.max_names": "--max-names",
@@ -63,12 +59,7 @@ def settings(
     """Return the configuration of the options, which override `saved`, that of a saved model."""
     if "-" in options.files and len(options.files) > 1:
         raise ValueError("standard input (-) cannot be read together with files")
-    # a field that was excluded in training may now be the label, the weight or the id
-    roles = {options.label, options.weight, options.id}
-    saved = {
-        key: [name for name in value if name not in roles] if key == "format.exclude" else value
-        for key, value in (saved or {}).items()
-    }
+    saved = saved or {}
     given = format_keys(options, saved.get("format.kind"))
     given["features.max_names"] = getattr(options, "max_names", None)
     given["features.fields"] = declared_fields(getattr(options, "field", None))
@@ -105,12 +96,8 @@ def format_keys(options: Namespace, default: str | None) -> dict[str, Any]:
         "format.positive": None if options.positive is None else parse_values(options.positive),
         "format.weight": options.weight,
         "format.id": options.id,
-        "format.include": options.include,
-        "format.exclude": options.exclude,
-        "format.interactions": options.interact,
         "format.delimiter": delimiter,
         "format.columns": options.columns,
-        "format.text": options.text,
     }
 
 

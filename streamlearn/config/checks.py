@@ -37,7 +37,8 @@ from streamlearn.config.structs import (
 )
 from streamlearn.core.nearest import nearest
 from streamlearn.core.times import timestamp
-from streamlearn.features.fields import FieldSpec
+from streamlearn.features.fields import FieldSpec, Ignore, Interaction, parse
+from streamlearn.features.fields.interaction import fields_of
 from streamlearn.features.fields.spec import OTHERS
 from streamlearn.storage import location_problem
 from streamlearn.stream.sources.catalog import is_glob
@@ -183,13 +184,6 @@ def field_roles(format: FormatConfig) -> Problems:  # noqa: A002 - the table's n
         elif name in seen:
             yield ConfigProblem(f"format.{role}", f"{name!r} is already the {seen[name]}")
         seen[name] = role
-        for key in ("include", "exclude"):
-            if name in (getattr(format, key) or ()):
-                yield ConfigProblem(
-                    f"format.{key}", f"{name!r} is the {role}, not a feature; remove it"
-                )
-    for name in sorted(set(format.include or ()) & set(format.exclude)):
-        yield ConfigProblem("format.exclude", f"{name!r} is also in `include`; remove one of them")
 
 
 def field_kinds(features: FeaturesConfig, format: FormatConfig) -> Problems:  # noqa: A002 - the table's name
@@ -200,10 +194,13 @@ def field_kinds(features: FeaturesConfig, format: FormatConfig) -> Problems:  # 
         problem = field_problem(name, text)
         if problem is not None:
             yield ConfigProblem(path, problem)
-        elif name in roles:
-            yield ConfigProblem(path, f"the field is the {roles[name]}, not a feature; remove it")
-        elif format.kind == "csv" and format.columns and name not in {*format.columns, OTHERS}:
-            yield ConfigProblem(path, f"no such column; {nearest(name, format.columns)}")
+            continue
+        field = parse(text)
+        for one in fields_of(name) if isinstance(field, Interaction) else (name,):
+            if one in roles and not isinstance(field, Ignore):
+                yield ConfigProblem(path, f"{one!r} is the {roles[one]}, not a feature; remove it")
+            elif format.kind == "csv" and format.columns and one not in {*format.columns, OTHERS}:
+                yield ConfigProblem(path, f"no column {one!r}; {nearest(one, format.columns)}")
 
 
 def field_problem(name: str, text: str) -> str | None:
@@ -341,19 +338,11 @@ def format_kind(format: FormatConfig) -> Problems:  # noqa: A002 - the table's n
     """Check the kind of format and the keys that depend on it."""
     yield from format_name(format, "format")
     if format.kind != "csv":
-        for name, default in (("delimiter", ","), ("columns", ()), ("text", None)):
+        for name, default in (("delimiter", ","), ("columns", ())):
             if getattr(format, name) != default:
                 yield ConfigProblem(f"format.{name}", 'requires kind = "csv"')
     if len(set(format.columns)) < len(format.columns):
         yield ConfigProblem("format.columns", "duplicate name")
-    unknown = [name for name in format.text or () if format.columns and name not in format.columns]
-    if unknown:
-        yield ConfigProblem("format.text", f"{unknown[0]!r} is not in `columns`")
-    for i, names in enumerate(format.interactions):
-        if len(set(names)) < 2:
-            yield ConfigProblem(
-                f"format.interactions[{i}]", "expected at least two different fields"
-            )
 
 
 def format_name(table: RecordFormatConfig, path: str) -> Problems:

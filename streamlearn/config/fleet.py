@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from streamlearn.config.checks import is_installed
+from streamlearn.config.learners import event_fields, feature_reader
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
     OPEN_LABELS,
@@ -15,6 +17,8 @@ from streamlearn.config.structs import (
     KafkaSourceConfig,
     Source,
 )
+from streamlearn.errors import TableMismatchError
+from streamlearn.stream import CSVDecoder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,11 +52,21 @@ def readers(
         yield ConfigProblem(
             "format.labels", "fleet.readers requires labels that close; declare them"
         )
-    if format.kind == "csv" and not (format.columns and format.text is not None):
+    if format.kind == "csv" and infers_types(features, format):
         yield ConfigProblem(
             "format.columns",
-            "fleet.readers requires `columns` and `text`: types are not inferred by each reader",
+            "fleet.readers requires `columns`, `labels` and a declaration of every column in "
+            "[features.fields]: readers infer no types",
         )
+
+
+def infers_types(features: FeaturesConfig, format: FormatConfig) -> bool:  # noqa: A002 - the table's name
+    """Return whether the types of columns would be inferred from the first records."""
+    fields = event_fields(format)
+    with suppress(TableMismatchError):  # is reported by other checks
+        decoder = CSVDecoder(feature_reader(features), fields, columns=format.columns)
+        return not format.columns or decoder.sample > 0
+    return False
 
 
 CHECKS: tuple[Callable[..., Problems], ...] = (readers,)

@@ -79,8 +79,6 @@ def event_fields(format: FormatConfig) -> Fields:  # noqa: A002 - the table's na
         id=format.id,
         time=format.time,
         time_unit=format.time_unit,
-        include=format.include,
-        exclude=format.exclude,
     )
 
 
@@ -90,7 +88,6 @@ def label_fields(format: FormatConfig, labels: LabelsConfig) -> tuple[Fields, Fi
     label = labels.label or fields.label
     if labels.topic is None:
         return replace_fields(fields, label=label), None
-    hidden = () if fields.label is None else (fields.label,)
     events = replace_fields(
         fields,
         label=None,
@@ -98,7 +95,7 @@ def label_fields(format: FormatConfig, labels: LabelsConfig) -> tuple[Fields, Fi
         labels=None,
         warmup=None,
         max_classes=None,
-        exclude=(*fields.exclude, *hidden),
+        ignored=() if fields.label is None else (fields.label,),
     )
     return events, Fields(
         label=label,
@@ -109,18 +106,17 @@ def label_fields(format: FormatConfig, labels: LabelsConfig) -> tuple[Fields, Fi
         id=labels.id or fields.id,
         time=labels.time or fields.time,
         time_unit=fields.time_unit,
-        include=(),
     )
 
 
-def feature_reader(features: FeaturesConfig, format: FormatConfig) -> Reader:  # noqa: A002 - the table's name
+def feature_reader(features: FeaturesConfig) -> Reader:
     """Return the feature reader that all learners share."""
     fields = {name: text for name, text in features.fields.items() if not field_problem(name, text)}
     if features.kind == "hashing":
-        return Hashing(features.bits, format.interactions, fields)
+        return Hashing(features.bits, fields)
     # invalid fields and a smaller limit are reported by checks, which must not fail here
     max_bytes = max(features.max_bytes, 10_000) if features.max_bytes else None
-    return Names(format.interactions, features.max_names, features.on_full, max_bytes, fields)
+    return Names(fields, features.max_names, features.on_full, max_bytes)
 
 
 def estimator(learner: LearnerConfig, features: Reader, labels: Sequence[Label] = ()) -> Linear:
@@ -231,7 +227,7 @@ def models(
     format: FormatConfig,  # noqa: A002 - the table's name
 ) -> Problems:
     """Check that every model can be built and has the score that models are compared by."""
-    shared = feature_reader(features, format)
+    shared = feature_reader(features)
     built: dict[int, Linear] = {}
     for i, learner in enumerate(learners):
         path = f"learner[{i}]"
@@ -269,7 +265,7 @@ def corrections(
         yield ConfigProblem("labels.corrections", "requires `on_timeout`, the label to correct")
     for learner in learners:
         try:
-            reader, declared = feature_reader(features, format), declared_labels(format)
+            reader, declared = feature_reader(features), declared_labels(format)
             check_corrections(estimator(learner, reader, declared))
         except IncompatibleError as error:
             yield ConfigProblem("labels.corrections", f"{learner.name!r}: {error}")

@@ -210,6 +210,9 @@ class FormatConfig(RecordFormatConfig, frozen=True):
       order, is a header again. Names are trimmed; a duplicate name is an error.
     - A row with more or fewer values than columns is an invalid record. Blank lines and a
       byte-order mark are skipped.
+    - A column that [features.fields] does not declare has numbers or text. Which of them is
+      inferred from the first 1000 records before any is learned. So is the type of the label,
+      unless `labels` lists all of them.
     - Empty values and `NA`, `N/A`, `NaN`, `null`, `None` and `?`, in any case, are missing: the
       event does not have the field.
     """
@@ -246,24 +249,10 @@ class FormatConfig(RecordFormatConfig, frozen=True):
     time_unit: Annotated[
         Literal["s", "ms", "us", "ns"], about("unit of numeric times since 1970")
     ] = "s"
-    include: Annotated[
-        tuple[str, ...] | None, about("fields to use as features; all if not set")
-    ] = None
-    exclude: Annotated[tuple[str, ...], about("fields not to use as features")] = ()
-    interactions: Annotated[
-        tuple[tuple[str, ...], ...], about("groups of fields whose values are combined as features")
-    ] = ()
     delimiter: Annotated[str, about("separator of values (csv)", min_length=1, max_length=1)] = ","
     columns: Annotated[
         tuple[str, ...], about("column names, for files without a header (csv)")
     ] = ()
-    text: Annotated[
-        tuple[str, ...] | None,
-        about(
-            "columns that hold text; all others hold numbers. If not set, inferred from the first "
-            "1000 records before any is learned (csv)"
-        ),
-    ] = None
 
 
 class RegistryConfig(Section, frozen=True):
@@ -344,13 +333,15 @@ class FeaturesConfig(Section, frozen=True):
     """What the fields of events are, and how feature names become slots, the same for all learners.
 
     `[features.fields]` declares what fields are, by name: `user_id = "category"`, `price =
-    "number(log1p)"`, `"user.age" = "buckets(18, 30, 50)"`. The kinds are in the
-    [guide to fields](../guides/fields.md). Every model file and checkpoint has the declaration.
+    "number(log1p)"`, `"user.age" = "buckets(18, 30, 50)"`, `debug = "ignore"`, `"user_id^ad" =
+    "interaction"`. `"*"` is all other fields: `"*" = "ignore"` uses only the declared ones. The
+    kinds are in the [guide to fields](../guides/fields.md). Every model file and checkpoint has the
+    declaration.
     """
 
     fields: Annotated[
         dict[str, str],
-        about('what fields are, such as `user_id = "category"`; `"*"` is all others'),
+        about("what fields are, by name"),
     ] = field(default_factory=dict)
     kind: Annotated[
         Literal["names", "hashing"], about("one slot per name, or one of 2^bits slots by hash")

@@ -27,6 +27,8 @@ from streamlearn.daemon.outputs.predictions import PredictionPublisher
 from streamlearn.daemon.pipeline import Pipeline
 from streamlearn.daemon.until import UntilCount, parse_until
 from streamlearn.features import Names
+from streamlearn.features.fields import Ignore
+from streamlearn.features.fields.spec import OTHERS
 from streamlearn.kafka import Connection, Fencing, KafkaSource, Security
 from streamlearn.late.join import DROP, Join
 from streamlearn.stream import (
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.collectors.observer import Observer
     from streamlearn.daemon.process.log import Log
     from streamlearn.features import Reader
-    from streamlearn.stream import Decoder, Source
+    from streamlearn.stream import Decoder, Fields, Source
     from streamlearn.stream.formats.schemas import Schemas
     from streamlearn.stream.formats.writers import Writer
     from streamlearn.stream.sinks.sink import Sink
@@ -77,7 +79,7 @@ def loop(
     """Build the daemon, not yet running; with `connect`, other processes read and decode."""
     from streamlearn.daemon.process.watchdog import Watchdog  # noqa: PLC0415 - not on Windows
 
-    shared = config.feature_reader(settings.features, settings.format)
+    shared = config.feature_reader(settings.features)
     best = settings.predictions.best
     learners = Learners(
         config.estimators(settings),
@@ -91,13 +93,15 @@ def loop(
     feed: Source = source(
         stream_source(settings),
         settings.format,
+        sample=reader.decoder.sample,
         reset_offsets=reset_offsets,
         report=log.warning,
         connect=None if connect is None else partial(connect, reader, learners),
     )
     if settings.backfill is not None:
-        past = backfill(settings, settings.backfill, feed, log)
-        reader = backfill_reader(settings, settings.backfill, past, reader.decoder, list(learners))
+        history = history_decoder(settings, settings.backfill, shared, list(learners))
+        past = backfill(settings, settings.backfill, feed, history.sample, log)
+        reader = BackfillReader(past, history, reader.decoder, timestamp(settings.backfill.until))
         feed = past
     pipeline = Pipeline(
         reader,
@@ -188,16 +192,16 @@ def stream_source(settings: config.Config) -> config.Source:
 
 
 def backfill(
-    settings: config.Config, given: config.BackfillConfig, stream: Source, log: Log
+    settings: config.Config, given: config.BackfillConfig, stream: Source, sample: int, log: Log
 ) -> Backfill:
-    """Put history before the stream."""
+    """Put history, of which `sample` first records come together, before the stream."""
     history = history_source(given)
     starts = {}
     for name, offset in given.offsets.items():
         topic, _, number = name.rpartition(":")
         starts[Partition(topic, int(number))] = offset
     return Backfill(
-        source(history, history_format(given, settings.format), report=log.warning),
+        source(history, history_format(given, settings.format), sample=sample, report=log.warning),
         stream,
         cut=datetime.fromtimestamp(timestamp(given.until), UTC).isoformat(),
         starts=starts,
@@ -205,19 +209,14 @@ def backfill(
     )
 
 
-def backfill_reader(
-    settings: config.Config,
-    given: config.BackfillConfig,
-    source: Backfill,
-    stream: Decoder,
-    learners: Sequence[Any],
-) -> BackfillReader:
-    """Build what turns records of history, and of the stream after it, into rows."""
+def history_decoder(
+    settings: config.Config, given: config.BackfillConfig, shared: Reader, learners: Sequence[Any]
+) -> Decoder:
+    """Build the decoder of the records of history."""
     table = msgspec.structs.replace(
         settings, source=history_source(given), format=history_format(given, settings.format)
     )
-    history = decoder(table, stream.reader, learners)
-    return BackfillReader(source, history, stream, timestamp(given.until))
+    return decoder(table, shared, learners)
 
 
 def event_reader(
@@ -236,7 +235,7 @@ def event_reader(
     if of_labels is not None:
         if labels.format is not None and not packed:
             maker = decoder_maker(settings, labels.format)
-        label_decoder = maker(Names(), of_labels, learners)
+        label_decoder = maker(Names({OTHERS: "ignore"}), of_labels, learners)
     guess = labels.on_timeout
     if guess != DROP:
         guess = (events if label_decoder is None else label_decoder).resolve_label(guess)
@@ -261,20 +260,19 @@ def decoder_maker(
 def input_settings(settings: config.Config) -> dict[str, str]:
     """Return the settings that turn bytes into rows, as text; models do not survive a change.
 
-    The id and time fields count only as excluded features. `LabelSet.restore` checks the labels.
+    The id and time fields count only as ignored features. `LabelSet.restore` checks the labels.
     """
     format_ = plan.plain(settings.format)
-    excluded = {format_.pop(name) for name in ("id", "time")} - {None}
+    aside = {format_.pop(name) for name in ("id", "time")} - {None}
     others = ("time_unit", "labels", "label_warmup", "max_classes")
     for name in (*others, "schema", "descriptors", "message"):  # schemas may evolve
         del format_[name]
     features = plan.plain(settings.features)
     del features["max_bytes"]  # may be raised before the table is full
-    include = format_["include"]
-    if include is not None:  # other fields are not features anyway
-        excluded = {name for name in excluded if any(name.startswith(f"{one}.") for one in include)}
-    format_["exclude"] = sorted({*format_["exclude"], *excluded})
-    fields = features.pop("fields")
+    spec = config.feature_reader(settings.features).fields
+    fields = features.pop("fields") | {
+        name: "ignore" for name in sorted(aside) if not isinstance(spec.of(name), Ignore)
+    }
     tables = {"features": features, "format": format_, FIELDS: fields}
     return {
         f"{name}.{key}": str(value)
@@ -290,17 +288,21 @@ def label_settings(labels: config.LabelsConfig | None) -> dict[str, str]:
     return {"labels.label": labels.label}
 
 
-def decoder(settings: config.Config, shared: Reader, learners: Sequence[Any] = ()) -> Decoder:
-    """Build the decoder of the source's records."""
+def decoder(
+    settings: config.Config,
+    shared: Reader,
+    learners: Sequence[Any] = (),
+    fields: Fields | None = None,
+) -> Decoder:
+    """Build the decoder of the source's records; `fields`: other roles than the settings say."""
     table = settings.format
     return decoder_of(
         table.kind,
         shared,
-        config.event_fields(table),
+        config.event_fields(table) if fields is None else fields,
         learners,
         delimiter=table.delimiter,
         columns=table.columns,
-        text=table.text,
         schemas=schemas(settings, table),
     )
 
@@ -341,11 +343,12 @@ def source(
     settings: config.Source,
     table: config.FormatConfig | None = None,
     *,
+    sample: int | None = None,
     reset_offsets: bool = False,
     report: Callable[[str], None] | None = None,
     connect: Callable[[Connection], Connection] | None = None,
 ) -> Source:
-    """Build the source; `report` logs rotations of followed files."""
+    """Build the source; `sample`: of its decoder, if known; `report` logs rotations."""
     if isinstance(settings, config.KafkaSourceConfig):
         own = connection(settings)
         return KafkaSource(
@@ -368,7 +371,7 @@ def source(
     lines: dict[str, Any] = {"batch": settings.batch}
     if table is not None and table.kind == "csv":
         lines["delimiter"] = table.delimiter
-        lines["first"] = CSV_SAMPLE if table.text is None else 0
+        lines["first"] = CSV_SAMPLE if sample is None else sample
     if isinstance(settings, config.FileSourceConfig):
         open_file = None if table is None else opener_of(table.kind)
         if open_file is not None:

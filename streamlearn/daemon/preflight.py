@@ -66,7 +66,7 @@ def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
         found = None if path is None else checkpoints.newest(path.path)
         if found is not None:
             data = found[1]
-            reader = config.feature_reader(settings.features, settings.format)
+            reader = config.feature_reader(settings.features)
             resume.check_changes(
                 found,
                 Learners(config.estimators(settings), reader),
@@ -103,6 +103,6 @@ def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
 def formats(settings: config.Config) -> Iterator[config.ConfigProblem]:
     """Find what keeps records from being decoded: an unknown format, columns without a field."""
     try:
-        build.event_reader(settings, config.feature_reader(settings.features, settings.format), ())
+        build.event_reader(settings, config.feature_reader(settings.features), ())
     except ValueError as error:
         yield config.ConfigProblem("format", str(error))

@@ -204,10 +204,10 @@ cdef class Model:
 
     def rows_from_matrix(self, X, bint grow):
         """Return a matrix as rows of slots; column j is the feature named j."""
-        if self.reader.interactions or self.reader.fields:
+        if self.reader.fields:
             raise ValueError(
-                "interactions and declared fields need events with fields, not matrix rows; use "
-                "learn_one or learn_many, or add columns for the interactions"
+                "declared fields need events with fields, not matrix rows; use learn_one or "
+                "learn_many, or add columns for what the fields become"
             )
         rows = Rows(X)
         self.check_idle()

@@ -56,8 +56,7 @@ class Frame:
         columns = []
         # With bounded names, rejected features are counted event by event.
         bounds = [engine.reader.params.get(name) for name in ("max_names", "max_bytes")]
-        declared = engine.reader.interactions or engine.reader.fields
-        as_events = bool(declared) or any(bound is not None for bound in bounds)
+        as_events = bool(engine.reader.fields) or any(bound is not None for bound in bounds)
         for name, column in zip(self.names, self.columns, strict=True):
             cells = None if as_events else numbers(column) or texts(column)
             if cells is None:

@@ -29,9 +29,7 @@ def document(model: Linear) -> dict[str, Any]:
     reader = model.reader
     state = reader.state(names=False) if isinstance(reader, Names) else reader.state()
     features = {
-        name: state[name]
-        for name in ("kind", "bits", "fields", "interactions", "buckets")
-        if name in state
+        name: state[name] for name in ("kind", "bits", "fields", "buckets") if name in state
     }
     return {
         "format": FORMAT,

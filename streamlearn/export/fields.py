@@ -43,8 +43,8 @@ def learned_fields(reader: Reader, slots: Iterable[int], target: str) -> list[Le
             f"{reader!r} keeps no names of features, which {target} needs; train with exact names, "
             "or export to json, whose weights are by hash"
         )
-    if reader.interactions:
-        groups = ", ".join("^".join(map(str, group)) for group in reader.interactions)
+    if reader.fields.interactions:
+        groups = ", ".join("^".join(group) for group in reader.fields.interactions)
         raise IncompatibleError(
             f"the interactions {groups} cannot be exported to {target}; export to json, or train "
             "without them"

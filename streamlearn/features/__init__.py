@@ -32,7 +32,7 @@ def exact_names(reader: Reader) -> Names:
     >>> names.name_of(names.read_event({"user": 7})[0][0])
     'user=7'
     """
-    names = Names(reader.interactions, fields=reader.fields)
+    names = Names(reader.fields)
     names.restore_frozen(reader.frozen())
     return names
 

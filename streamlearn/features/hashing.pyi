@@ -1,4 +1,4 @@
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from streamlearn.features.fields import Field
 from streamlearn.features.reader import Reader
@@ -6,9 +6,4 @@ from streamlearn.features.reader import Reader
 class Hashing(Reader):
     @property
     def bits(self) -> int: ...
-    def __init__(
-        self,
-        bits: int = 20,
-        interactions: Iterable[tuple[str | int, ...] | list[str | int]] = (),
-        fields: Mapping[str, Field | str] | None = None,
-    ) -> None: ...
+    def __init__(self, bits: int = 20, fields: Mapping[str, Field | str] | None = None) -> None: ...

@@ -20,24 +20,23 @@ cdef class Hashing(Reader):
     """Features in 2**bits slots; the slot of a name is its hash, identical on every machine.
 
     Memory is bounded and there are no lookups. In exchange, names may share a slot, and names are
-    not stored: weights are reported by slot number. Events and interactions are as in Names. The
-    int name j (column j of a matrix) is slot j mod 2**bits.
+    not stored: weights are reported by slot number. Events and fields are as in Names. The int name
+    j (column j of a matrix) is slot j mod 2**bits.
 
-    >>> reader = Hashing(bits=20, interactions=[("user", "ad")])
+    >>> reader = Hashing(bits=20, fields={"user^ad": "interaction"})
     >>> reader
-    Hashing(bits=20, interactions=(('user', 'ad'),))
+    Hashing(bits=20, fields={'user^ad': 'interaction'})
     >>> reader.size
     1048576
     >>> reader.read_event({"user": "ann"}) == reader.read_event({"user=ann": 1})
     True
     """
 
-    def __init__(self, bits=20, interactions=(), fields=None):
+    def __init__(self, bits=20, fields=None):
         if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= 30:
             raise ValueError(f"bits must be an int from 1 to 30, for 2**bits slots, got {bits!r}")
         self.bits = bits
         self.size = 1 << self.bits
-        self._set_interactions(interactions)
         self._set_fields(fields)
 
     cdef int resolve(self, bint grow) except -1 nogil:

@@ -30,9 +30,8 @@ class Names(Reader):
     def state(self, *, names: bool = True) -> dict[str, Any]: ...
     def __init__(
         self,
-        interactions: Iterable[tuple[str | int, ...] | list[str | int]] = (),
+        fields: Mapping[str, Field | str] | None = None,
         max_names: int | None = None,
         on_full: str = "hash",
         max_bytes: int | None = None,
-        fields: Mapping[str, Field | str] | None = None,
     ) -> None: ...

@@ -66,12 +66,10 @@ cdef class Names(Reader):
     - a mapping: its fields with dotted names, `field.inner`;
     - None: absent.
 
-    An interaction names two or more fields (inner ones dotted). It adds the product of every
-    combination of one feature from each field, named by joining their names with `^`. A field with
-    a list or a mapping takes part with all its features, like a namespace. Missing fields give no
-    product.
+    `fields` declares what fields are, by name; inner fields have dotted names. An interaction of
+    fields adds their products:
 
-    >>> reader = Names(interactions=[("user", "ad")])
+    >>> reader = Names({"user^ad": "interaction"})
     >>> reader.read_event({"user": "ann", "ad": {"id": "7", "price": 2.5}})
     [(0, 1.0), (1, 1.0), (2, 2.5), (3, 1.0), (4, 2.5)]
     >>> reader.names()
@@ -121,9 +119,7 @@ one leave the field out or give None
     def __dealloc__(self):
         PyMem_Free(self.cell)
 
-    def __init__(self, interactions=(), max_names=None, on_full="hash", max_bytes=None,
-                 fields=None):
-        self._set_interactions(interactions)
+    def __init__(self, fields=None, max_names=None, on_full="hash", max_bytes=None):
         self._set_fields(fields)
         self.max_names, self.max_bytes, self.on_full = max_names, max_bytes, on_full
         if on_full not in ("hash", "ignore"):

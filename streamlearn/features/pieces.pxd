@@ -14,7 +14,7 @@ cdef struct Text:  # UTF-8
     Py_ssize_t length
 
 cdef struct Piece:
-    Text text  # of an int it may be empty, unless interactions are asked for
+    Text text  # of an int it may be empty, unless interactions are declared
     PyObject* name  # borrowed: the str, int or tuple it came as; NULL: put together
     double value
     uint64_t hash  # of an int without a name object the int itself
@@ -27,7 +27,6 @@ cdef struct Span:  # the pieces first .. last-1 came from one field of interacti
 
 
 cdef class Pieces:
-    cdef readonly tuple interactions
     cdef tuple groups  # the fields that occur in interactions, as UTF-8
     cdef Py_ssize_t others  # the index of "*", all other fields; -1: no interaction has it
     cdef tuple crossings  # per interaction the indices of its groups

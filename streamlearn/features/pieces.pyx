@@ -26,27 +26,7 @@ cdef Py_ssize_t MAX_TEXT = 1 << 28  # bytes of all names of one event
 cdef Py_ssize_t KEEP_PIECES = 1 << 14  # buffers that a giant event left greater are given back
 cdef Py_ssize_t KEEP_TEXT = 1 << 20
 cdef enum:
-    MAX_FIELDS = 8
-
-
-def checked_interactions(interactions):
-    """Return the interactions as a tuple of tuples of field names; ValueError if invalid."""
-    if isinstance(interactions, (str, bytes)) or not np.iterable(interactions):
-        raise ValueError(f"interactions={interactions!r}: give a list such as [('user', 'ad')]")
-    found = []
-    for fields in interactions:
-        if not isinstance(fields, (list, tuple)) or not 2 <= len(fields) <= MAX_FIELDS:
-            raise ValueError(
-                f"interaction {fields!r}: give a tuple of two to {MAX_FIELDS} field names")
-        for field in fields:
-            if not isinstance(field, (str, int)) or isinstance(field, bool):
-                raise ValueError(f"interaction {fields!r}: {field!r} is no str or int")
-        if len({str(field) for field in fields}) < len(fields):
-            raise ValueError(f"interaction {fields!r} names a field twice")
-        if any(set(fields) == set(other) for other in found):
-            raise ValueError(f"interaction {fields!r} is given twice")
-        found.append(tuple(fields))
-    return tuple(found)
+    MAX_FIELDS = 8  # of an interaction, as its declaration allows
 
 
 def canonical_name(name):
@@ -90,7 +70,7 @@ def field_error(field, problem):
 cdef class Pieces:
     def __cinit__(self, *args, **kwargs):
         self.kept = []
-        self.interactions = self.groups = self.crossings = ()
+        self.groups = self.crossings = ()
         self.others = -1
 
     def __dealloc__(self):
@@ -99,11 +79,10 @@ cdef class Pieces:
         free(self.span)
 
     def _set_interactions(self, interactions):
-        self.interactions = checked_interactions(interactions)
-        names = list(dict.fromkeys([str(f) for fields in self.interactions for f in fields]))
+        names = list(dict.fromkeys([name for fields in interactions for name in fields]))
         self.groups = tuple([name.encode() for name in names])
         self.crossings = tuple(
-            [tuple([names.index(str(f)) for f in fields]) for fields in self.interactions])
+            [tuple([names.index(name) for name in fields]) for fields in interactions])
         self.others = names.index(spec.OTHERS) if spec.OTHERS in names else -1
 
     cdef int begin(self) except -1 nogil:

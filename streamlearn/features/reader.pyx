@@ -252,7 +252,7 @@ cdef class Reader(Parser):
     @property
     def params(self):
         """The constructor's parameters, by name."""
-        return {"interactions": self.interactions, "fields": self.fields}
+        return {"fields": self.fields}
 
     @classmethod
     def params_of(cls, state):
@@ -260,7 +260,6 @@ cdef class Reader(Parser):
         own = cls().params
         try:
             params = {name: state[name] for name in own}
-            params["interactions"] = tuple([tuple(names) for names in params["interactions"]])
             params["fields"] = FieldSpec(params["fields"])
         except (KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"the saved features are damaged: {error!r}") from None
@@ -275,7 +274,6 @@ cdef class Reader(Parser):
         state = {
             "kind": type(self).__name__,
             **self.params,
-            "interactions": [list(names) for names in self.interactions],
             "fields": self.fields.texts,
         }
         frozen = self.frozen()

@@ -87,7 +87,8 @@ cdef class Transforms(Pieces):
         if not isinstance(spec, declarations.FieldSpec):
             spec = declarations.FieldSpec(fields)
         self.fields = spec
-        self.has_fields = len(spec) > 0
+        self._set_interactions(spec.interactions)
+        self.has_fields = len(spec) > len(spec.interactions)
         self.held = []
         self.warm_values = []
         self.numbers = {}
@@ -95,6 +96,8 @@ cdef class Transforms(Pieces):
         self.transform = <Transform*> reallocate(
             self.transform, (len(spec) + 1) * sizeof(Transform))
         for text, field in spec.items():
+            if isinstance(field, kinds.Interaction):
+                continue
             name = text.encode()
             self.held.append(name)
             kind = KINDS.get(type(field))

@@ -80,7 +80,7 @@ class RemoteReader:
         settings = told.settings
         source = settings.source
         assert isinstance(source, config.KafkaSourceConfig)  # noqa: S101 - checked before
-        shared = config.feature_reader(settings.features, settings.format)
+        shared = config.feature_reader(settings.features)
         shared.restore(told.features)
         learners = Learners(config.estimators(settings), shared)
         self._events = build.event_reader(settings, shared, list(learners))

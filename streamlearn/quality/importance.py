@@ -43,11 +43,13 @@ class FieldImportance:
         """Return the share of each field in the sum over fields, largest first."""
         used = np.flatnonzero(self._sums)
         weights = self._weights(used)
-        fields, groups = self.reader.fields, self.reader.interactions
+        fields = self.reader.fields
         found: dict[str, float] = {}
         for slot, amount in zip(used.tolist(), (self._sums[used] * weights).tolist(), strict=True):
             if amount:
-                field = field_of(self.reader.name_of(slot), fields, interacts=bool(groups))
+                field = field_of(
+                    self.reader.name_of(slot), fields, interacts=bool(fields.interactions)
+                )
                 found[field] = found.get(field, 0.0) + amount
         total = sum(found.values())
         order = sorted(found, key=lambda name: (-found[name], name))

@@ -69,7 +69,7 @@ def test_what_run_would_resume_is_valid(learned: Path) -> None:
     [
         ('source.paths=["none.jsonl"]', Exit.NOT_FOUND, "source: none.jsonl"),
         ("predictions.path=none/p.jsonl", Exit.USAGE, "predictions.path: no such directory: none"),
-        ('format.exclude=["user"]', Exit.USAGE, "checkpoint.path: "),
+        ("format.positive=true", Exit.USAGE, "checkpoint.path: "),
         ('source.paths=["{there}"]', Exit.USAGE, "source.paths: {there} is a directory"),
         ("predictions.path={there}/clicks.jsonl", Exit.USAGE, "predictions.path: {there}/clicks"),
         ('source.paths=["{there}/*.jsonl"]', Exit.USAGE, "predictions.path: {there}/predictions"),

@@ -38,7 +38,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     [
         sl.LinearClassifier(),
         sl.DualAveragingClassifier(l1=0.001),
-        sl.LinearClassifier(features=sl.Hashing(12, [("user", "ad")])),
+        sl.LinearClassifier(features=sl.Hashing(12, {"user^ad": "interaction"})),
         sl.LinearRegressor(fit_intercept=False),
         sl.LinearClassifier(sl.rules.AdaGrad(0.1), sl.losses.Softmax()),
     ],
@@ -62,8 +62,8 @@ def test_inspect(model: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize("bits", [None, 12])
 def test_why_adds_up(bits: int | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    interactions = [("user", "ad")]
-    features = sl.Names(interactions) if bits is None else sl.Hashing(bits, interactions)
+    fields = {"user^ad": "interaction"}
+    features = sl.Names(fields) if bits is None else sl.Hashing(bits, fields)
     model = taught(sl.DualAveragingClassifier(features=features))
     path, event = str(tmp_path / "a.model"), tmp_path / "event.json"
     model.save(path)
@@ -104,7 +104,8 @@ def test_why_reads_an_event_as_the_model_does(
     data, saved, event = tmp_path / "a.csv", str(tmp_path / "m"), tmp_path / "e.json"
     rows = "".join(f"{i:03d},{i % 3 * 111},{i % 5},{int(i % 3 == 0)}\n" for i in range(300))
     data.write_text(f"id,zip,x,y\n{rows}")
-    given = ["--label", "y", "--exclude", "id", "--text", "id,zip", "--hash", "12", "--no-guess"]
+    given = ["--label", "y", "--field", "id=ignore", "--field", "zip=category", "--hash", "12"]
+    given.append("--no-guess")
     assert main(["train", str(data), *given, "--save", saved]) == 0
     data.write_text("zip,x\n222,3\n")
     capsys.readouterr()

@@ -70,7 +70,7 @@ def test_several_classes_and_columns_of_csv(
         (tmp_path / f"{name}.csv").write_text("\n".join(["kind,code,size", *lines]) + "\n")
     path = tmp_path / "kinds.model"
     given = ["--label", "kind", "--loss", "Softmax()", "--l2", "0.01", "--save", str(path)]
-    facts = solved(capsys, str(tmp_path / "*.csv"), *given, "--text", "kind,code")
+    facts = solved(capsys, str(tmp_path / "*.csv"), *given, "--field", "code=category")
     assert facts["method"] == "lbfgs"
     assert sorted(facts["labels"]) == ["x", "y", "z"]
     assert main(["predict", str(path), str(tmp_path / "a.csv")]) == 0

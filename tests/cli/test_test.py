@@ -83,7 +83,14 @@ def test_importance_of_declared_fields_and_interactions(
     ]
     clicks[0].write_text("\n".join(lines))
     path = tmp_path / "text.model"
-    options = ["--field", "ts=time(hour, weekday)", "--field", "text=text", "--interact", "ts,text"]
+    options = [
+        "--field",
+        "ts=time(hour, weekday)",
+        "--field",
+        "text=text",
+        "--field",
+        "ts^text=interaction",
+    ]
     assert main(["train", str(clicks[0]), "--label", "y", *options, "--save", str(path)]) == 0
     facts = found(capsys, path, clicks[0])
     assert facts["importance"].keys() == {"ts", "text", "ts^text"}
@@ -97,12 +104,12 @@ def test_several_classes_and_numbers(tmp_path: Path, capsys: pytest.CaptureFixtu
     ]
     path, model = tmp_path / "numbers.jsonl", tmp_path / "a.model"
     path.write_text("\n".join(map(json.dumps, lines)))
-    main(["train", str(path), "--label", "kind", "--exclude", "size", "--save", str(model)])
+    main(["train", str(path), "--label", "kind", "--field", "size=ignore", "--save", str(model)])
     page = tmp_path / "page.html"
     facts = found(capsys, model, path, "--report", page)
     assert sum(facts["confusion"][0][name] for name in ("<i>", "low", "mid")) > 0.0
     assert "<i>" not in checked(page)
-    options = ["--exclude", "kind", "--save", str(model), "--regression"]
+    options = ["--field", "kind=ignore", "--save", str(model), "--regression"]
     main(["train", str(path), "--label", "size", *options])
     facts = found(capsys, model, path, "--report", page)
     assert facts["R2"] > 0.9

@@ -187,7 +187,7 @@ def test_bad_lines_are_named_and_refused_or_skipped(
         (["a.jsonl", "--label", "y", "--rule", "Pegasos"], "use L2(strength > 0)"),
         (["a.jsonl", "--label", "y", "--model", "LinearRegressor"], "--model"),
         (["a.jsonl", "--label", "y", "--hash", "77"], "--hash: expected an integer"),
-        (["a.jsonl", "--label", "y", "--exclude", "y"], "--exclude"),
+        (["a.jsonl", "--label", "y", "--field", "y=text"], "--field"),
         (["a.jsonl", "--label", "y", "--progress", "1.0"], "--progress"),
         (["a.jsonl", "--resume", "m", "--rule", "Pegasos"], "--rule cannot be used with --resume"),
         (["a.jsonl", "--label", "y", "--passes", "0"], "--passes"),
@@ -252,16 +252,19 @@ def test_an_error_names_only_options_that_were_given(
     clicks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     saved, other = str(tmp_path / "m"), tmp_path / "b.jsonl"
-    options = ["--label", "clicked", "--include", "user,ad"]
+    options = ["--label", "clicked", "--labels", "false,true"]
     assert main(["train", str(clicks), *options, "--save", saved]) == 0
     other.write_bytes(b"{}\n")
     capsys.readouterr()
     assert main(["train", str(other), "--resume", saved]) == 2
     assert "'clicked'" in capsys.readouterr().err
-    assert main(["predict", saved, str(clicks), "--id", "user"]) == 2
-    assert "--include of the saved model: 'user'" in capsys.readouterr().err
-    assert main(["predict", saved, str(clicks), "--id", "user", "--include", "user"]) == 2
-    assert "--include: 'user'" in capsys.readouterr().err
+    assert main(["predict", saved, str(clicks), "--positive", "2"]) == 2
+    assert "--positive: not" in capsys.readouterr().err
+    options += ["--positive", "true"]
+    assert main(["train", str(clicks), *options, "--save", saved]) == 0
+    capsys.readouterr()
+    assert main(["predict", saved, str(clicks), "--labels", "no,yes"]) == 2
+    assert "--positive of the saved model: not" in capsys.readouterr().err
 
 
 def test_where_a_model_cannot_be_saved_is_said_first(
@@ -341,7 +344,9 @@ def test_what_the_model_left_out_may_be_the_id(
 ) -> None:
     path, saved = tmp_path / "a.jsonl", str(tmp_path / "m")
     path.write_text("".join(f'{{"id":"e{i}","x":{i % 7},"y":{i % 2}}}\n' for i in range(50)))
-    assert main(["train", str(path), "--label", "y", "--exclude", "id,z", "--save", saved]) == 0
+    assert (
+        main(["train", str(path), "--label", "y", "--field", "id,z=ignore", "--save", saved]) == 0
+    )
     capsys.readouterr()
     found = []
     for options in ([], ["--id", "id"]):
@@ -351,14 +356,16 @@ def test_what_the_model_left_out_may_be_the_id(
     assert [one["score"] for one in found[0]] == [one["score"] for one in found[1]]
 
 
-@pytest.mark.parametrize("options", [["--exclude", "id"], ["--include", "zip,x"]])
+@pytest.mark.parametrize("others", ["auto", "ignore"])
 def test_a_column_that_is_no_feature_may_be_missing_when_predicting(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    others: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     learned, unseen, saved = tmp_path / "a.csv", tmp_path / "b.csv", str(tmp_path / "m")
     rows = "".join(f"{i:03d},{i % 3 * 111},{i % 5},{int(i % 3 == 0)}\n" for i in range(300))
     learned.write_text(f"id,zip,x,y\n{rows}")
-    given = ["--label", "y", "--text", "id,zip,y", *options, "--save", saved]
+    fields = ["id=ignore", "zip=category", "x=number", f"*={others}"]
+    given = ["--label", "y", *[one for text in fields for one in ("--field", text)]]
+    given += ["--save", saved]
     assert main(["train", str(learned), *given]) == 0
     unseen.write_text("zip,x\n0,1\n111,1\n")
     capsys.readouterr()
@@ -403,7 +410,7 @@ def test_a_csv_that_goes_on_has_columns_of_its_own(
     assert main(["train", str(first), "--label", "y", "--save", saved]) == 0
     capsys.readouterr()
     facts = trained(capsys, str(second), "--resume", saved, "--save", saved)
-    assert facts["columns"] == {"zip": "text", "y": "numbers", "new": "numbers"}
+    assert facts["columns"] == {"y": "numbers", "new": "numbers"}  # zip was guessed
     lines = tmp_path / "c.jsonl"
     lines.write_text('{"zip": "1", "y": 1}\n')
     assert trained(capsys, str(lines), "--resume", saved, "--save", saved)["learned"] == 1
@@ -420,9 +427,9 @@ def test_columns_of_text_that_the_first_lines_do_not_show(
     path.write_text("zip\ty\n" + "".join(f"{i % 3}\t{i % 2}\n" for i in range(1500)) + "K9\t1\n")
     arguments = ["train", str(path), "--label", "y", "--delimiter", r"\t", "--no-guess"]
     assert main(arguments) == 2
-    assert "text columns" in capsys.readouterr().err
-    facts = trained(capsys, *arguments[1:], "--text", "zip")
-    assert facts["columns"] == {"zip": "text", "y": "numbers"}
+    assert "--field" in capsys.readouterr().err
+    facts = trained(capsys, *arguments[1:], "--field", "zip=category")
+    assert facts["columns"] == {"y": "numbers"}
     assert facts["events"] == 1501
 
 

@@ -52,10 +52,10 @@ label = "clicked"
 labels = [0, 1]
 positive = 1
 columns = ["clicked", "user"]
-interactions = [["user", "ad"]]
 [features]
 kind = "hashing"
 bits = 18
+fields = {"clicked" = "ignore", user = "category"}
 [[learner]]
 name = "few"
 rule = "DualAveraging(gamma=5.0)"
@@ -114,7 +114,7 @@ def test_every_key_is_read() -> None:
         label="clicked", labels=(0, 1), positive=(1,), warmup=1000, max_classes=100
     )
     for model in (few, svm):
-        assert model.features == sl.Hashing(18, [("user", "ad")])
+        assert model.features == sl.Hashing(18, {"clicked": "ignore", "user": "category"})
 
 
 def test_secrets_are_never_printed() -> None:
@@ -327,7 +327,14 @@ def test_a_problem_says_what_is_expected() -> None:
         (KAFKA, {"format.kind": "vw"}, "format.label"),
         (KAFKA, {"format.delimiter": ";"}, "format.delimiter"),
         (KAFKA, {"format.kind": "csv", "format.delimiter": "."}, "format.delimiter"),
-        (KAFKA, {"format.include": ["clicked"]}, "format.include"),
+        (KAFKA, {"format.include": ["user"]}, "format.include"),
+        (KAFKA, {"features.fields": {"clicked": "category"}}, "features.fields.clicked"),
+        (
+            KAFKA,
+            {"features.fields": {"user^clicked": "interaction"}},
+            "features.fields.user^clicked",
+        ),
+        (KAFKA, {"features.fields": {"user": "interaction"}}, "features.fields.user"),
         (KAFKA, {"format.positive": 2, "format.labels": [0, 1]}, "format.positive"),
         (KAFKA, {"source": {"kind": "file", "paths": ["a.gz"], "follow": True}}, "source.paths[0]"),
         (KAFKA, {"source.x.y": 1, "source.kind": "kafka"}, "source.x"),
@@ -552,13 +559,16 @@ def test_any_value_is_read_or_is_a_problem(change: dict[str, Any], kafka: bool) 
 
 
 def test_id_and_time_are_part_of_the_reading_because_they_are_not_features() -> None:
-    def read(format_: str) -> dict[str, str]:
-        return build.input_settings(config.parse(f"{SYNTHETIC}[format]\n{format_}", "x.toml"))
+    def read(format_: str, **fields: str) -> dict[str, str]:
+        given = {"features.fields": fields}
+        return build.input_settings(
+            config.parse(f"{SYNTHETIC}[format]\n{format_}", "x.toml", overrides=given)
+        )
 
-    aside = read('exclude = ["at", "name"]')
+    aside = read("", at="ignore", name="ignore")
     assert read('id = "name"\ntime = "at"\ntime_unit = "ms"') == aside
-    assert read('id = "at"\nexclude = ["name"]') == aside
+    assert read('id = "at"', name="ignore") == aside
     assert read('id = "name"') != aside
-    chosen = read('include = ["user", "ad"]')
-    assert read('include = ["user", "ad"]\nid = "name"\ntime = "at"') == chosen
-    assert read('include = ["user", "ad"]\nid = "ad.name"') != chosen
+    chosen = {"user": "auto", "ad": "auto", "*": "ignore"}
+    assert read('id = "name"\ntime = "at"', **chosen) == read("", **chosen)
+    assert read('id = "ad.name"', **chosen) != read("", **chosen)

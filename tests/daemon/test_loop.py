@@ -1161,7 +1161,8 @@ def test_dead_letters_of_a_table_hold_the_bytes_of_its_rows(tmp_path: Path) -> N
     path.write_bytes(b"\n".join(rows))
     given: dict[str, Any] = {
         "source": {"kind": "file", "paths": [str(path)]},
-        "format": {"kind": "csv", "label": "y", "text": []},
+        "format": {"kind": "csv", "label": "y", "labels": [0, 1]},
+        "features.fields": {"*": "number"},
         "dead_letters": {"path": str(dead), "max_invalid_ratio": 1.0},
         "run.until": "end",
     }

@@ -301,8 +301,8 @@ def test_progressive_scores_precede_learning(labels: list[Any], loss: Any) -> No
 
 
 def test_interactions_refuse_matrices() -> None:
-    model = sl.LinearClassifier(features=sl.Names(interactions=[("a", "b")]))
-    with pytest.raises(ValueError, match="interactions"):
+    model = sl.LinearClassifier(features=sl.Names({"a^b": "interaction"}))
+    with pytest.raises(ValueError, match="declared"):
         model.learn_rows(np.ones((2, 2)), [0, 1])
 
 
@@ -640,7 +640,7 @@ def test_divergence_of_a_single_class_is_raised() -> None:
         sl.LinearRegressor(R.AdaGrad(), fit_intercept="penalized"),
         sl.LinearRegressor(R.DualAveraging(), average="uniform"),
         sl.LinearRegressor(R.Pegasos(), penalty=P.L2(0.1), batch=3),
-        sl.LinearRegressor(R.FTRLProximal(), features=sl.Names(interactions=[("a", "new")])),
+        sl.LinearRegressor(R.FTRLProximal(), features=sl.Names({"a^new": "interaction"})),
         sl.LinearClassifier(R.DualAveraging(), L.SquaredHinge()),
         sl.LinearClassifier(R.DualAveraging(), L.Softmax()),
         sl.LinearRegressor(R.AdaGrad(), L.MultiSquared()),
@@ -866,7 +866,7 @@ def explained_models() -> list[Any]:
         sl.LinearClassifier(rule, penalty=l1, fit_intercept="penalized", average="uniform"),
         sl.LinearClassifier(rule, penalty=l1, features=sl.Hashing(bits=12), fit_intercept=False),
         sl.LinearClassifier(R.AdaGrad(), L.Softmax(), fit_intercept="penalized"),
-        sl.LinearClassifier(R.AdaGrad(), features=sl.Names(interactions=[("a", "c")])),
+        sl.LinearClassifier(R.AdaGrad(), features=sl.Names({"a^c": "interaction"})),
         sl.LinearRegressor(R.GradientDescent(0.01)),
         sl.LinearRegressor(R.AdaGrad(), L.MultiSquared()),
     ]

@@ -20,7 +20,7 @@ FEATURES: dict[str, Callable[[], Any]] = {
     "few names": lambda: sl.Names(max_names=9),
     "few names, others ignored": lambda: sl.Names(max_names=9, on_full="ignore"),
     "few bytes": lambda: sl.Names(max_bytes=10_000),
-    "interactions": lambda: sl.Names(interactions=[("a number", "text")]),
+    "interactions": lambda: sl.Names({"a number^text": "interaction"}),
     "hashing": lambda: sl.Hashing(bits=18),
     "hashing with collisions": lambda: sl.Hashing(bits=3),
 }

@@ -78,7 +78,7 @@ def test_every_estimator_resumes_from_its_file(
         ),
         ({"rule": sl.rules.Mixture((sl.rules.CoinBetting(),)), "fit_intercept": False}, [0, 1]),
         ({"features": sl.Hashing(bits=6), "class_weight": {"features": 2.0}}, ["features", "b"]),
-        ({"features": sl.Names(interactions=[("x", "user")]), "class_weight": {1: 0.5}}, [1, 2]),
+        ({"features": sl.Names({"x^user": "interaction"}), "class_weight": {1: 0.5}}, [1, 2]),
         ({"rule": sl.rules.DualAveraging(), "batch": 7}, [True, False]),
         ({}, [("a", 1), ("b", (2, None))]),
         ({}, [b"\x00", b"\xff", "\ud800", "é"]),

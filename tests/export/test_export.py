@@ -206,7 +206,7 @@ def test_hashed_weights_are_exported_by_slot() -> None:
 
 
 def test_what_cannot_be_exported_is_refused_by_name() -> None:
-    groups = sl.LinearClassifier(features=sl.Names([("auto", "word")]))
+    groups = sl.LinearClassifier(features=sl.Names({"auto^word": "interaction"}))
     mixed = sl.LinearClassifier()
     hashed = sl.LinearClassifier(features=sl.Hashing(bits=8))
     full = sl.LinearClassifier(features=sl.Names(max_names=2))

@@ -14,7 +14,7 @@ from streamlearn.errors import InvalidEventError
 from streamlearn.features import Hashing, Names, from_state
 
 EXAMPLES = settings(derandomize=True, max_examples=100, deadline=None, database=None)
-INTERACTIONS = (("a", "b"), ("b", "a.b", "=x"))
+INTERACTIONS = {"a^b": "interaction", "b^a.b^=x": "interaction"}
 
 # Few letters, so that names meet: "a.b" and {"a": {"b": ...}}, "a=b" and {"a": "b"}.
 meeting = st.text("ab.=x^", max_size=4)
@@ -79,7 +79,7 @@ def features(event: dict[str, Any]) -> tuple[list[tuple[str, float]], dict[str, 
 def expected(event: dict[str, Any]) -> dict[str, float]:
     found, spans = features(event)
     for fields in INTERACTIONS:
-        for chosen in product(*(spans.get(field, []) for field in fields)):
+        for chosen in product(*(spans.get(field, []) for field in fields.split("^"))):
             names, values = zip(*(found[i] for i in chosen), strict=True)
             found.append(("^".join(names), math.prod(values)))
     sums: dict[str, float] = {}

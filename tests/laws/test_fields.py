@@ -82,7 +82,7 @@ VALUES: dict[str, tuple[list[str], st.SearchStrategy[Any]]] = {
 
 
 def test_every_kind_has_values() -> None:
-    assert VALUES.keys() == Field.kinds().keys()
+    assert {*VALUES, "interaction"} == Field.kinds().keys()
 
 
 def declared(kind: str) -> st.SearchStrategy[tuple[str, Any]]:
@@ -138,10 +138,11 @@ def named(reader: Any, row: list[tuple[int, float]]) -> dict[Any, float]:
 def test_formats_agree(given_fields: list[tuple[str, Any]], cross: bool) -> None:
     event = {f"f{i}": value for i, (_, value) in enumerate(given_fields)}
     spec = {f"f{i}": field for i, (field, _) in enumerate(given_fields)}
-    interactions = [("f0", "*")] if cross else []
+    if cross:
+        spec["f0^*"] = "interaction"
 
     def reader() -> sl.Names:
-        return sl.Names(interactions, fields=spec)
+        return sl.Names(spec)
 
     names = reader()
     row = names.read_event(event)
@@ -156,8 +157,8 @@ def test_formats_agree(given_fields: list[tuple[str, Any]], cross: bool) -> None
         other = reader()
         assert row_of(other, kind, records) == row, kind
         assert other.names() == names.names(), kind
-        hashed = sl.Hashing(24, interactions, spec)
-        want = sl.Hashing(24, interactions, spec).read_event(event)
+        hashed = sl.Hashing(24, spec)
+        want = sl.Hashing(24, spec).read_event(event)
         assert row_of(hashed, kind, records) == want, kind
     model, one = (sl.LinearRegressor(features=reader()) for _ in range(2))
     frame = pd.DataFrame({name: pd.Series([value]) for name, value in event.items()})

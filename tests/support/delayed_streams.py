@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 SHOWN, CLICKS = "impressions", "clicks"
 OF_EVENTS = Fields(label=None, weight="w", id="id", time="time")
-OF_LABELS = Fields(label="click", id="id", time="time", include=(), warmup=1000)
+OF_LABELS = Fields(label="click", id="id", time="time", warmup=1000)
 HOLD: dict[str, Any] = {"hold_events": 120, "hold_for": 100.0, "on_timeout": False}
 
 
@@ -146,7 +146,7 @@ def make_loop(directory: Path, source: Any, **policy: Any) -> Loop:
     event_reader = DelayedEventReader(
         Join(**HOLD, keep_orphans=True),
         JSONDecoder(shared, OF_EVENTS, given, grow_always=True),
-        JSONDecoder(sl.Names(), OF_LABELS, given),
+        JSONDecoder(sl.Names({"*": "ignore"}), OF_LABELS, given),
         CLICKS,
     )
     sinks = {

@@ -116,7 +116,7 @@ def run(options: Options) -> int:
     settings = guesses.settings
     if guesses and not options.json:
         sys.stdout.write("\n".join([*guesses.lines(), "\n"]))
-    shared = config.feature_reader(settings.features, settings.format)
+    shared = config.feature_reader(settings.features)
     entries: list[Entry] = []
     for name, made in models(options, settings.learners[0].task).items():
         model = made.clone({"features": shared})

@@ -10,11 +10,9 @@ from streamlearn.daemon import build
 from streamlearn.engine.events import Events
 from streamlearn.errors import RegistryError, SchemaError, SourceError
 from streamlearn.features import Names
-from streamlearn.features.fields import Auto, Buckets
-from streamlearn.features.fields.spec import OTHERS
+from streamlearn.features.fields import Buckets
 
 if TYPE_CHECKING:
-    from streamlearn.features.fields import FieldSpec
     from streamlearn.stream import Decoder
 
 MOST_RECORDS = 1000
@@ -25,7 +23,7 @@ MOST_FEATURES = 6  # of one field
 
 def examples(settings: config.Config) -> dict[str, dict[str, Any]]:
     """Return the kind of each field, and an example of what it becomes, by name."""
-    spec = config.feature_reader(settings.features, settings.format).fields
+    spec = config.feature_reader(settings.features).fields
     names = Names(fields=spec)
     decoder = build.decoder(settings, names)
     found: dict[str, dict[str, Any]] = {name: {"kind": str(field)} for name, field in spec.items()}
@@ -33,7 +31,7 @@ def examples(settings: config.Config) -> dict[str, dict[str, Any]]:
     roles = config.event_fields(settings.format).roles
     for name in decoder.field_names()[:MOST_FIELDS]:
         if name not in roles and not is_outer(name, decoder.field_names()):
-            found.setdefault(name, {"kind": str(kind_of(name, spec))})
+            found.setdefault(name, {"kind": str(spec.of(name))})
     for name, one in found.items():
         features = next((some for row in rows if (some := of_field(name, row))), {})
         if features:
@@ -41,7 +39,7 @@ def examples(settings: config.Config) -> dict[str, dict[str, Any]]:
         elif isinstance(spec.get(name), Buckets) and rows:
             one["example"] = "known after the warm-up"
     for name, kind in schema_types(settings, decoder).items():
-        one = found.setdefault(name, {"kind": roles.get(name) or str(kind_of(name, spec))})
+        one = found.setdefault(name, {"kind": roles.get(name) or str(spec.of(name))})
         one["type"] = kind
         if one["kind"] == "auto" and "example" not in one:
             one["example"] = becomes(name, kind)
@@ -79,13 +77,6 @@ def becomes(name: str, kind: str) -> str:
     return "any of these" if words & {"any", "Value"} else "a number"
 
 
-def kind_of(name: str, spec: FieldSpec) -> Any:
-    """Return what a field is: as declared, as the field that it is in, or as all others."""
-    while name not in spec and "." in name:
-        name = name.rpartition(".")[0]
-    return spec.get(name, spec.get(OTHERS, Auto()))
-
-
 def is_outer(name: str, names: list[str]) -> bool:
     """Return whether other fields are inside this one."""
     return any(other.startswith(f"{name}.") for other in names)
@@ -95,7 +86,8 @@ def first_rows(settings: config.Config, decoder: Decoder, names: Names) -> list[
     """Return the features of the first records; none if they cannot be read without waiting."""
     if not isinstance(settings.source, config.FileSourceConfig | config.SyntheticSourceConfig):
         return []
-    source, events = build.source(settings.source, settings.format), Events()
+    source = build.source(settings.source, settings.format, sample=decoder.sample)
+    events = Events()
     try:
         source.open({}, None)
         for records in source.poll(POLL_SECONDS)[:1]:

@@ -9,10 +9,11 @@ import msgspec
 import numpy as np
 from msgspec import UNSET
 
+from streamlearn import config
 from streamlearn.cli import saved
 from streamlearn.cli.passes import Pass
 from streamlearn.cli.progress import Bar
-from streamlearn.config import OPEN_LABELS, arguments
+from streamlearn.config import arguments
 from streamlearn.daemon import build
 from streamlearn.daemon.outputs.predictions import predict_batch
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved import Model
-    from streamlearn.config import Config
     from streamlearn.engine.events import Events
     from streamlearn.stream.formats.label_set import LabelSet
 
@@ -33,12 +33,13 @@ def run(options: Options) -> int:
     model, notes = saved.load(options.model, options.learner)
     # the label field is not a feature; it may be missing
     known = {"format.label": "label", **notes.get("format", {})}
-    settings = unlabeled(arguments.settings(options, [], known))
-    decoder = build.decoder(settings, model.reader)
+    settings = arguments.settings(options, [], known)
+    fields = config.event_fields(settings.format).unlabeled()
+    decoder = build.decoder(settings, model.reader, fields=fields)
     # column types are those of training, not inferred from these lines
     saved.recall(decoder, notes)
     labels = saved.labels_of(model, notes)
-    source = build.source(settings.source, settings.format)
+    source = build.source(settings.source, settings.format, sample=decoder.sample)
     write = sys.stdout.write
     with Bar("predicting", quiet=sys.stdout.isatty()) as bar:
         batches = Pass(source, decoder, skip=options.on_invalid == "skip", on_batch=bar.update)
@@ -52,22 +53,6 @@ def run(options: Options) -> int:
     if batches.invalid:
         sys.stderr.write(f"{batches.invalid} invalid lines have an empty prediction\n")
     return 0
-
-
-def unlabeled(settings: Config) -> Config:
-    """Return the settings with neither label nor weight, so that nothing is learned."""
-    format = settings.format  # noqa: A001 - the table's name
-    roles = [name for name in (format.label, format.weight) if name is not None]
-    aside = () if format.include is not None else roles
-    without = msgspec.structs.replace(
-        format,
-        label=None,
-        labels=OPEN_LABELS,
-        positive=None,
-        weight=None,
-        exclude=(*format.exclude, *aside),
-    )
-    return msgspec.structs.replace(settings, format=without)
 
 
 def lines(model: Model, events: Events, labels: LabelSet, options: Options) -> Iterator[str]:

@@ -141,7 +141,7 @@ def open_labels(settings: config.Config) -> config.Config:
 def open_files(settings: config.Config, paths: tuple[str, ...], labels: LossLabels) -> Opened:
     """Return the source of files, and a decoder with features of its own."""
     given = config.FileSourceConfig(paths=paths)
-    reader = config.feature_reader(settings.features, settings.format)
+    reader = config.feature_reader(settings.features)
     source = cast("Files", build.source(given, settings.format))
     return source, build.decoder(settings, reader, [labels])
 
@@ -206,7 +206,7 @@ def save(
     options: Options, settings: config.Config, loaded: LoadedShards, solution: Solution
 ) -> None:
     """Write the model, with how its events are read."""
-    reader = config.feature_reader(settings.features, settings.format)
+    reader = config.feature_reader(settings.features)
     restore_names(reader, loaded)
     loss: Any = loaded.problem.loss
     model = fixed_model(loss, reader, solution.w, solution.intercept, solution.labels, loaded.rows)

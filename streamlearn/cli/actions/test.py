@@ -100,7 +100,7 @@ def measured(model: Model, settings: Config, decoder: Decoder, options: Options)
     hashed = isinstance(model.reader, Hashing)
     names = exact_names(model.reader) if hashed else model.reader
     named = build.decoder(settings, names) if hashed else None
-    source = build.source(settings.source, settings.format)
+    source = build.source(settings.source, settings.format, sample=decoder.sample)
     with Bar("testing", quiet=options.json) as bar:
         batches = Pass(source, decoder, skip=options.on_invalid == "skip", on_batch=bar.update)
         tested = Tested(

@@ -15,6 +15,7 @@ from streamlearn.features.fields.category import Category
 from streamlearn.features.fields.collections import List, Map
 from streamlearn.features.fields.field import CheckedField, Field
 from streamlearn.features.fields.grammar import parse
+from streamlearn.features.fields.interaction import Interaction
 from streamlearn.features.fields.number import Number
 from streamlearn.features.fields.spec import FieldSpec
 from streamlearn.features.fields.text import Text
@@ -28,6 +29,7 @@ __all__ = [
     "Field",
     "FieldSpec",
     "Ignore",
+    "Interaction",
     "List",
     "Map",
     "Number",

@@ -123,7 +123,7 @@ def require_same_types(surveys: Sequence[Survey]) -> None:
             if known != kind:
                 raise ValueError(
                     f"column {column!r} has {known} in {where}, but {kind} in {one.name}; "
-                    "name all text columns (text, --text)"
+                    "declare what it is (features.fields, --field)"
                 )
 
 

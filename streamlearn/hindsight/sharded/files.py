@@ -17,7 +17,6 @@ from streamlearn.features import Hashing, Names
 from streamlearn.hindsight.sharded.data import ShardData, packed
 from streamlearn.losses import Loss
 from streamlearn.stream import CSVDecoder, Events, Fields, Files, decoded_batches, decoder_of
-from streamlearn.stream.formats.csv import SAMPLE
 from streamlearn.stream.sources.prefetch import prefetched
 
 if TYPE_CHECKING:
@@ -228,11 +227,10 @@ def open_files(
     labels: LossLabels,
 ) -> Opened:
     """Return the source of files, and a decoder with features of its own."""
+    decoder = decoder_of(kind, features.fresh(), fields, [labels], **options)
     lines: dict[str, Any] = {}
     if kind == "csv":
-        lines["delimiter"] = options.get("delimiter", ",")
-        lines["first"] = SAMPLE if options.get("text") is None else 0
-    decoder = decoder_of(kind, features.fresh(), fields, [labels], **options)
+        lines = {"delimiter": options.get("delimiter", ","), "first": decoder.sample}
     return Files(paths, **lines), decoder
 
 

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from streamlearn.core.labels import label_text
 from streamlearn.engine.events import Events
 from streamlearn.stream import Fields, JSONDecoder
+from streamlearn.stream.formats.fields import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -167,12 +168,5 @@ class Predictor:
 
 def event_fields(saved: Mapping[str, Any]) -> Fields:
     """Return the roles of fields in a request: label and weight of the stream are ignored."""
-    aside = [saved[role] for role in ("label", "weight", "time") if saved.get(role)]
-    include = saved.get("include")
-    exclude = [*saved.get("exclude", ()), *([] if include is not None else aside)]
-    return Fields(
-        label=None,
-        id=saved.get("id"),
-        include=None if include is None else tuple(include),
-        exclude=tuple(dict.fromkeys(exclude)),
-    )
+    roles: dict[str, Any] = {role: saved.get(role) for role in ROLES}
+    return Fields(**roles).unlabeled()

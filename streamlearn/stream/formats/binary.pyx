@@ -162,7 +162,7 @@ cdef class BinaryDecoder(Decoder):
                 " another kind"))
             return 0
         if key.role == FEATURE:
-            raise self.problem(f"is {kind}: exclude it, or declare what it is", number)
+            raise self.problem(f"is {kind}: declare what it is, or that it is ignored", number)
         raise self.problem(
             f"is {kind}: labels, weights, ids and times are numbers or text", number)
 
@@ -294,7 +294,7 @@ cdef class BinaryDecoder(Decoder):
             return self.take(number, scalar)
         if key.role == FEATURE:
             raise self.problem(
-                "is a list with numbers: declare it as a list, or exclude it", number)
+                "is a list with numbers: declare it as a list, or as ignored", number)
         return self.refuse_kind(number, "a list")
 
     cdef int end_items(self, int number, Py_ssize_t piece) except -1:

@@ -1,7 +1,7 @@
 """CSV: rows are records, columns are fields; the first row names the columns unless they are given.
 
-A column has numbers or text. This is inferred from the first rows: text if a value is not a number.
-Empty values and markers of missing ones (`NA`, `null`, ...) are skipped.
+A column that is not declared has numbers or text. This is inferred from the first rows: text if a
+value is not a number. Empty values and markers of missing ones (`NA`, `null`, ...) are skipped.
 
 The header of a later file may have the columns in another order.
 """
@@ -32,6 +32,7 @@ from streamlearn.stream.sources.rows cimport (
 from streamlearn.stream.formats.text cimport put_number, put_text
 from streamlearn.stream.formats.text_decoder cimport TextDecoder
 
+from streamlearn.features.fields import Auto, Ignore, Interaction, spec
 from streamlearn.features.pieces import short_repr
 from streamlearn.stream.sources.rows import checked
 
@@ -58,9 +59,10 @@ cdef struct Column:
 cdef class CSVDecoder(TextDecoder):
     """Rows of delimited values, quoted as by spreadsheets.
 
-    `columns` names the columns of data without a header; `text` names all text columns, so that no
-    type is inferred. Headers of later files are skipped. Values keep their type: labels such as
-    `true` and `1` are a bool and a number, others are text.
+    `columns` names the columns of data without a header. Headers of later files are skipped. Types
+    are inferred of columns that the reader does not declare, and of the label unless all labels are
+    given. Values keep their type: labels such as `true` and `1` are a bool and a number, others are
+    text.
 
     >>> from streamlearn import Names
     >>> from streamlearn.stream import Events, Fields
@@ -78,15 +80,15 @@ cdef class CSVDecoder(TextDecoder):
     cdef bytes sign
     cdef Delimiter by
     cdef bytes header
-    cdef object text
     # The columns:
+    cdef dict untyped  # those whose type is yet to be inferred
     cdef bint outdated  # they have changed
     cdef list names  # that the columns' names point into
     cdef Column* column
     cdef Py_ssize_t n
     cdef uint64_t[256] lengths  # by the names' first byte: bits of their lengths modulo 64
     cdef bint may_repeat  # a feature may have the name of another
-    cdef bint has_groups  # interactions are wanted
+    cdef bint has_groups  # interactions are declared
     # The current record:
     cdef Py_ssize_t length
     cdef char* scratch  # where doubled quotes are replaced
@@ -96,15 +98,19 @@ cdef class CSVDecoder(TextDecoder):
     cdef Value label
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False, *, delimiter=",",
-                 columns=(), text=None):
+                 columns=()):
         TextDecoder.__init__(self, reader, fields, learners, grow_always)
         self.delimiter = checked(delimiter)
         self.sign = self.delimiter.encode()
         self.by = Delimiter(PyBytes_AS_STRING(self.sign), PyBytes_GET_SIZE(self.sign))
         self.has_groups = len(self.reader.groups) > 0
-        self.text = None if text is None else frozenset(text)
         self.columns = ()
         self.types = {}
+        self.untyped = {}
+        labels = self.fields.labels
+        if self.fields.label is not None and labels is not None:
+            numbers = all([type(label) in (int, float) for label in labels])
+            self.types[self.fields.label] = "numbers" if numbers else "text"
         if columns:
             self.set_columns(columns, None)
 
@@ -122,7 +128,8 @@ cdef class CSVDecoder(TextDecoder):
             raise TableMismatchError(
                 f"two columns have the name {twice!r}: rename one in the file's first line, or"
                 " remove that line and name the columns (format.columns, --columns)")
-        missing = [name for name in self.required_columns() if name not in names]
+        found = {name[:end] for name in names for end in dots(name)}
+        missing = [name for name in self.required_columns() if name not in found]
         if missing:
             message = f"no column {missing[0]!r} in the header {', '.join(names)[:200]!r}"
             other = [sign for sign in DELIMITERS if len(names) == 1 and sign in names[0]]
@@ -131,31 +138,46 @@ cdef class CSVDecoder(TextDecoder):
             raise TableMismatchError(message)
         self.columns = names
         self.header = header
-        self.outdated = True
-        if self.text is not None:
-            self.types = {
-                name: "text" if name in self.text else "numbers" for name in names}
+        self.find_untyped()
 
     def set_types(self, types):
         """Set which columns are numbers or text, as in a model that has learned them."""
-        if self.text is None:
-            self.types.update(types)
-            self.outdated = True
+        self.types.update(types)
+        self.find_untyped()
 
     def required_columns(self):
         """Return the columns that must exist."""
-        fields, text = self.fields, self.text or ()
-        included = getattr(fields, "include")
-        asked = (*fields.roles, *(included or ()))
-        if fields.label is not None:
-            return (*asked, *fields.exclude, *text)
-        # a table without labels needs only features
-        features = [name for name in text if included is None or name in included]
-        return (*asked, *[name for name in features if name not in fields.exclude])
+        fields = self.fields
+        declared = [name for name, field in self.reader.fields.items() if (
+            name != spec.OTHERS and not isinstance(field, Interaction)
+            # a table without labels needs only features
+            and (fields.label is not None or not isinstance(field, Ignore)))]
+        return (*fields.roles, *[name for name in declared if name not in fields.ignored])
+
+    cdef int find_untyped(self) except -1:
+        """Set the columns whose type is yet to be inferred."""
+        self.untyped = {name: None for name in self.columns if name not in self.types and (
+            name == self.fields.label or self.is_auto(name))}
+        self.outdated = True
+        return 0
+
+    cdef bint is_auto(self, str name) except -1:
+        """Whether a column is a feature that is not declared."""
+        return name not in self.fields.aside and self.field_of_column(name) == AUTO
+
+    @property
+    def sample(self):
+        """The number of first records that should be decoded together, to infer types."""
+        if self.columns:
+            return SAMPLE if self.untyped else 0
+        label = self.fields.label
+        inferred = self.reader.fields.get(spec.OTHERS, Auto()) == Auto() or (
+            label is not None and label not in self.types)
+        return SAMPLE if inferred else 0
 
     def decode(self, values, Events events, order=None, headers=None):
         """Append the events of these records, in this order; null is a tombstone."""
-        if not self.columns or not self.types.keys() >= set(self.columns):
+        if not self.columns or self.untyped:
             self.infer(values if order is None else [values[k] for k in order])
         if self.outdated:
             self.prepare()
@@ -182,16 +204,16 @@ cdef class CSVDecoder(TextDecoder):
             elif len(row) == len(order):
                 rows += 1
                 for name, value in zip(order, row, strict=True):
-                    if name in self.types or are_text.get(name):
+                    if name not in self.untyped or are_text.get(name):
                         continue
                     if number(value) is not None:
                         are_text[name] = False
                     elif value.strip(BLANKS).lower() not in MISSING:
                         are_text[name] = True
-        for name in self.columns if rows else ():
-            if name not in self.types:
+        if rows:
+            for name in self.untyped:
                 self.types[name] = "text" if are_text.get(name, True) else "numbers"
-                self.outdated = True
+            self.find_untyped()
 
     cdef bint is_header_row(self, list row) except -1:
         """Whether these are the names of the columns, in any order.
@@ -219,7 +241,6 @@ cdef class CSVDecoder(TextDecoder):
         self.may_repeat = False
         memset(self.lengths, 0, sizeof(self.lengths))
         fields = self.fields
-        included = getattr(fields, "include")  # a keyword of Cython
         kinds = {"label": LABEL, "weight": WEIGHT, "id": ID, "time": TIME}
         roles = {field: kinds[role] for field, role in fields.roles.items()}
         for i, text in enumerate(self.columns):
@@ -227,8 +248,9 @@ cdef class CSVDecoder(TextDecoder):
             column = self.column + i
             column.name = PyBytes_AS_STRING(name)
             column.length = PyBytes_GET_SIZE(name) - 1
-            wanted = (included is None or text in included) and text not in fields.exclude
-            column.field = self.field_of_column(text) if wanted else IGNORED
+            column.field = IGNORED
+            if text not in fields.ignored:
+                column.field = self.field_of_column(text)
             column.role = roles.get(
                 text, FEATURE if column.field == AUTO else
                 SKIPPED if column.field == IGNORED else DECLARED)
@@ -302,7 +324,7 @@ cdef class CSVDecoder(TextDecoder):
         self.columns = tuple(table["columns"])
         self.types = dict(table["types"])
         self.header = None if table["header"] is None else table["header"].encode("latin-1")
-        self.outdated = True
+        self.find_untyped()
 
     # A record
 
@@ -443,9 +465,12 @@ cdef class CSVDecoder(TextDecoder):
     cdef int refuse_number(self, const Column* column, const Value* value) except -1 with gil:
         name = column.name[:column.length].decode()
         text = value.text[:value.length].decode()
+        if column.role == LABEL:
+            raise self.refusal("label", f"is {short_repr(text)} in a column of numbers: list all"
+                               " labels (format.labels, --labels)")
         raise InvalidEventError(
-            f"field {name!r} is {short_repr(text)} in a column of numbers:"
-            " add it to the text columns", name)
+            f"field {name!r} is {short_repr(text)} in a column of numbers: declare what it is, such"
+            " as 'category' (features.fields, --field)", name)
 
     cdef int unquote(self, Value* value) except -1 nogil:
         """Replace doubled quotes, without moving earlier values of the row."""
@@ -532,6 +557,15 @@ cdef bint is_missing(Value value) noexcept nogil:
     return (
         is_word(&value, b"na", 2) or is_word(&value, b"nan", 3) or is_word(&value, b"null", 4)
         or is_word(&value, b"none", 4) or is_word(&value, b"n/a", 3) or is_word(&value, b"?", 1))
+
+
+def dots(name):
+    """Return where the names of the fields end that a column is in, with its own.
+
+    >>> dots("user.age")
+    [4, 8]
+    """
+    return [i for i, sign in enumerate(name) if sign == "."] + [len(name)]
 
 
 cdef bytes line_of(bytes record):

@@ -51,7 +51,6 @@ cdef class Decoder:
     cdef int take_id(self, object value) except -1
     cdef int take_time(self, object value) except -1
     cdef int take_decimal(self, Decimal* d, double x) except -1 nogil
-    cdef int read_features(self, object event) except -1
     cdef bint find_known(self, const char* text, Py_ssize_t length) noexcept nogil
     cdef int take_text(self, const char* text, Py_ssize_t length) except -1
     cdef int check(self, object label) except -1

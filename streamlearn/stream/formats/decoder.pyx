@@ -265,22 +265,6 @@ cdef class Decoder:
                 return self.take_label(x)
             return self.take_label(-int(d.digits) if d.negative else int(d.digits))
 
-    cdef int read_features(self, object event) except -1:
-        """Read the included features of an event."""
-        fields = self.fields
-        included = getattr(fields, "include")
-        if included is not None or fields.exclude:
-            event = {
-                name: event[name] for name in event
-                if (included is None or str(name) in included) and str(name) not in fields.exclude
-            }
-        self.reader.read(event, self.grows())
-        return 0
-
-    def selects_features(self):
-        """Whether fields are included or excluded."""
-        return getattr(self.fields, "include") is not None or len(self.fields.exclude) > 0
-
     cdef bint find_known(self, const char* text, Py_ssize_t length) noexcept nogil:
         """Whether a label in UTF-8 is known; then set it."""
         cdef Py_ssize_t i
@@ -399,6 +383,11 @@ cdef class Decoder:
     def take_schema_counts(self):
         """Return the number of records by the id of their schema, since the last call."""
         return {}
+
+    @property
+    def sample(self):
+        """The number of first records that should be decoded together."""
+        return 0
 
     def field_names(self):
         """Return the known fields of records, with dots for nested ones."""

@@ -1,4 +1,4 @@
-"""The roles of an event's fields: label, weight, id, time; all others are features.
+"""The roles of an event's fields: label, weight, id, time; all others may be features.
 
 Fields have the same names as features: `user`, or with dots for nested ones, `context.device`.
 """
@@ -52,15 +52,13 @@ class Fields:
         The field of its time: a number of `time_unit` since 1970, or a string in ISO 8601.
     time_unit
         `"s"`, `"ms"`, `"us"` or `"ns"`.
-    include
-        The fields that are features, with their nested fields; None: all without a role.
-    exclude
-        Fields that are not features, with their nested fields.
+    ignored
+        Fields with a role elsewhere, such as the label where nothing is learned; not features.
 
     Examples
     --------
-    >>> fields = Fields(label="clicked", exclude=("debug",))
-    >>> fields.split({"clicked": True, "ad": "shoes", "debug": {"took": 3}})
+    >>> fields = Fields(label="clicked", ignored=("bought",))
+    >>> fields.split({"clicked": True, "ad": "shoes", "bought": False})
     ({'ad': 'shoes'}, {'label': True})
     """
 
@@ -73,11 +71,10 @@ class Fields:
     id: str | None = None
     time: str | None = None
     time_unit: str = "s"
-    include: tuple[str, ...] | None = None
-    exclude: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("positive", "labels", "include", "exclude"):
+        for name in ("positive", "labels", "ignored"):
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, checked(name, value))
@@ -86,12 +83,6 @@ class Fields:
         roles = self.roles
         if len(roles) < sum(getattr(self, role) is not None for role in ROLES):
             raise ValueError("label, weight, id and time must be different fields")
-        for name in (*(self.include or ()), *self.exclude):
-            if name in roles:
-                raise ValueError(
-                    f"field {name!r} is the {roles[name]}, not a feature: remove it from include"
-                    " and exclude"
-                )
         if self.positive is not None and self.labels is not None:
             extra = [value for value in self.positive if value not in self.labels]
             if extra:
@@ -104,46 +95,52 @@ class Fields:
         return {name: role for role, name in named.items() if name is not None}
 
     @cached_property
-    def named(self) -> tuple[str, ...]:
-        """All fields that have a role, are included or excluded."""
-        return (*self.roles, *(self.include or ()), *self.exclude)
+    def aside(self) -> frozenset[str]:
+        """The fields that are not features because of their role, here or elsewhere."""
+        return frozenset([*self.roles, *self.ignored])
 
     @cached_property
     def flat(self) -> bool:
-        """Whether none of the named fields is nested."""
-        return not any("." in name for name in self.named)
+        """Whether none of these fields is nested."""
+        return not any("." in name for name in self.aside)
 
     def has_nested(self, name: str) -> bool:
-        """Whether one of the named fields is nested in this one."""
-        return any(other.startswith(name + ".") for other in self.named)
+        """Whether one of these fields is nested in this one."""
+        return any(other.startswith(name + ".") for other in self.aside)
+
+    def unlabeled(self) -> Fields:
+        """Return the roles where nothing is learned, and only the id matters.
+
+        >>> Fields(label="clicked", id="key").unlabeled().split({"clicked": True, "ad": "shoes"})
+        ({'ad': 'shoes'}, {})
+        """
+        given = [name for name in (self.label, self.weight, self.time) if name is not None]
+        return Fields(label=None, id=self.id, ignored=(*self.ignored, *given))
 
     def split(self, event: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the features of an event, and the values of the roles."""
         found: dict[str, Any] = {}
         if not self.flat:
-            return self._split(event, None, found, inside=self.include is None), found
+            return self._split(event, None, found), found
         features = dict(event.items())
         for name, role in self.roles.items():
             if name in features:
                 found[role] = features.pop(name)
-        for name in self.exclude:
+        for name in self.ignored:
             features.pop(name, None)
-        if self.include is not None:
-            features = {key: features[key] for key in features if key in self.include}
         return features, found
 
     def _split(
-        self, event: Mapping[str, Any], path: str | None, found: dict[str, Any], *, inside: bool
+        self, event: Mapping[str, Any], path: str | None, found: dict[str, Any]
     ) -> dict[str, Any]:
         features: dict[str, Any] = {}
         for key, value in event.items():
             name = key if path is None else f"{path}.{key}"
-            wanted = (inside or name in (self.include or ())) and name not in self.exclude
             if name in self.roles:
                 found[self.roles[name]] = value
             elif isinstance(value, Mapping) and self.has_nested(name):
-                features[key] = self._split(value, name, found, inside=wanted)
-            elif wanted:
+                features[key] = self._split(value, name, found)
+            elif name not in self.ignored:
                 features[key] = value
         return features
 
@@ -153,7 +150,7 @@ def checked(name: str, value: Any) -> tuple[Any, ...]:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise ValueError(f"{name}={value!r}: expected a list")
     values = tuple(value)
-    kinds = str if name in {"include", "exclude"} else bool | int | float | str
+    kinds = str if name == "ignored" else bool | int | float | str
     for item in values:
         if not isinstance(item, kinds):
             raise ValueError(f"{name}: {item!r} is of type {type(item).__name__}")

@@ -16,7 +16,7 @@ cdef class JSONDecoder(Decoder):
     cdef const char* p  # the current byte
     cdef const char* end
     cdef uint32_t records  # counted to notice duplicate fields
-    cdef bint has_groups  # interactions are wanted
+    cdef bint has_groups  # interactions are declared
     cdef const char* text  # the last string
     cdef Py_ssize_t length
     cdef char* scratch  # for strings with escapes

@@ -21,10 +21,9 @@ cdef struct Key:  # a field, as it is met in a record
     int next  # the key that followed last time; -1: none yet
     int first  # the first key inside it last time
     Role role
-    bint included
     bint wanted  # a feature, with its nested fields
     int field  # of a feature: what the reader does with it
-    bint has_roles  # nested fields may have a role, or be included
+    bint has_roles  # nested fields may have a role, or be declared
     uint32_t seen  # the last record with this key
 
 

@@ -90,15 +90,11 @@ cdef class Keys:
                 return -1
             name = new.name[:new.name_length] + b"." + name
         dotted = name.decode()
-        included = getattr(self.fields, "include")  # a keyword of Cython
-        inside = included is None if parent < 0 else self.key[parent].included
         role = ROLES.get(self.fields.roles.get(dotted))
         new = self.key + self.n
-        new.included = (
-            (inside or dotted in (included or ())) and dotted not in self.fields.exclude)
         new.has_roles = self.fields.has_nested(dotted)
         new.field = IGNORED
-        if new.included:
+        if dotted not in self.fields.ignored:
             outer = TOP if parent < 0 else self.reader.inside(self.key[parent].field)
             new.field = self.reader.field_of(name, len(name), outer)
             new.has_roles |= self.reader.has_inner(name, len(name))

@@ -45,13 +45,12 @@ def decoder_of(
     grow_always: bool = False,
     delimiter: str = ",",
     columns: Sequence[str] = (),
-    text: Sequence[str] | None = None,
     schemas: Schemas | None = None,
 ) -> Decoder:
     """Return the decoder of a format: of `FORMATS` or `WITH_SCHEMAS`, or a custom `module:name`.
 
-    A custom format is a subclass of `Decoder`, or a function from bytes to an event. `delimiter`,
-    `columns` and `text` are for CSV, `schemas` for those with schemas.
+    A custom format is a subclass of `Decoder`, or a function from bytes to an event. `delimiter`
+    and `columns` are for CSV, `schemas` for those with schemas.
 
     >>> from streamlearn import Names
     >>> type(decoder_of("vw", Names())).__name__, type(decoder_of("json:loads", Names())).__name__
@@ -65,7 +64,6 @@ def decoder_of(
             grow_always,
             delimiter=delimiter,
             columns=columns,
-            text=text,
         )
     if kind in FORMATS:
         return FORMATS[kind](reader, fields, learners, grow_always)

@@ -36,8 +36,7 @@ cdef class SVMLightDecoder(TextDecoder):
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False):
         TextDecoder.__init__(self, reader, fields, learners, grow_always)
-        self.simple = not (
-            self.reader.interactions or self.reader.fields or self.selects_features())
+        self.simple = not self.reader.fields
 
     cdef int line(self, const char* p, const char* end, Events events) except -1 nogil:
         cdef const char* comment
@@ -123,7 +122,7 @@ cdef class SVMLightDecoder(TextDecoder):
         return 0
 
     cdef int read_as_event(self) except -1 with gil:
-        """Read the line as an event with numbers as names, for include and exclude."""
+        """Read the line as an event with numbers as names, for declared fields."""
         cdef Reader reader = self.reader
         cdef Py_ssize_t i
         event = {}
@@ -132,7 +131,7 @@ cdef class SVMLightDecoder(TextDecoder):
             event[name] = event.get(name, 0.0) + reader.piece[i].value
         reader.leave()
         try:
-            self.read_features(event)
+            reader.read(event, self.grows())
         finally:
             reader.busy = True  # as before; the row is kept
         return 0

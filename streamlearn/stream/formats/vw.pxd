@@ -4,8 +4,7 @@ from streamlearn.stream.formats.text_decoder cimport TextDecoder
 
 
 cdef class VWDecoder(TextDecoder):
-    cdef bint simple  # all fields are features
-    cdef bint has_groups  # interactions are wanted
+    cdef bint has_groups  # interactions are declared
     cdef int head(self, const char* p, const char* end) except -1 nogil
     cdef int namespace(self, Reader reader, const char** at, const char* end) except -1 nogil
     cdef const char* declared_namespace(
@@ -16,6 +15,3 @@ cdef class VWDecoder(TextDecoder):
     ) except -1 nogil
     cdef int plain_feature(
         self, Reader reader, Text space, const char* word, const char* end) except -1 nogil
-    cdef bint is_selected(
-        self, const char* space, Py_ssize_t length, const char* name, Py_ssize_t n
-    ) except -1 with gil

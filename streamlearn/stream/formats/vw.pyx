@@ -76,7 +76,6 @@ cdef class VWDecoder(TextDecoder):
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False):
         TextDecoder.__init__(self, reader, fields, learners, grow_always)
-        self.simple = not self.selects_features()
         self.has_groups = len(self.reader.groups) > 0
 
     cdef int line(self, const char* p, const char* end, Events events) except -1 nogil:
@@ -207,8 +206,6 @@ cdef class VWDecoder(TextDecoder):
             piece.value = x
             if length:
                 join_names(reader, space, length, &piece.text)
-            if not self.simple and not self.is_selected(space, length, name, n):
-                continue
             count += 1
             reader.n = count
             if self.has_groups:
@@ -275,9 +272,6 @@ cdef class VWDecoder(TextDecoder):
                 p += 1
             first = reader.n
             name = Text(word, 0, (sign if sign != NULL else p) - word)
-            if not self.simple and not self.is_selected(
-                    space.at, space.length, word, name.length):
-                continue
             if space.length:
                 reader.join(space, b".", name, &name)
             field = reader.field_of(reader.bytes_at(&name), name.length, outer)
@@ -308,20 +302,6 @@ cdef class VWDecoder(TextDecoder):
         if space.length:
             reader.join(space, b".", name, &name)
         return reader.push(name, NULL, TEXT, x)
-
-    cdef bint is_selected(
-            self, const char* space, Py_ssize_t length, const char* name, Py_ssize_t n
-    ) except -1 with gil:
-        """Whether a feature is included and not excluded."""
-        text = name[:n].decode()
-        names = [text]
-        if length:
-            field = space[:length].decode()
-            names = [field, f"{field}.{text}"]
-        included = getattr(self.fields, "include")
-        if included is not None and not set(names) & set(included):
-            return False
-        return not set(names) & set(self.fields.exclude)
 
     def bad_value(self, name, rest):
         """Return the error for an invalid value."""

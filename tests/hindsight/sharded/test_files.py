@@ -143,7 +143,8 @@ def test_columns_of_unlike_type_are_refused(tmp_path: Path) -> None:
     paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
     with pytest.raises(ValueError, match=r"'zip' has numbers in .*a\.csv, but text in .*b\.csv"):
         solve_shards(file_shards(paths, format="csv"), L.Logistic(), P.L2(0.1))
-    named = file_shards(paths, format="csv", text=["zip"])
+    features = Names({"zip": "category"})
+    named = file_shards(paths, format="csv", features=features)
     assert solve_shards(named, L.Logistic(), P.L2(0.1)).labels == [0, 1]
 
 

@@ -301,7 +301,7 @@ def test_json_writes_the_same_names() -> None:
 def test_items_without_bytes_are_limited(name: str) -> None:
     schema = record((name, {"type": "array", "items": "null"}))
     blocks = b"\x80\x10" * 200_000  # of 1,024 nulls each
-    events = read(decoder(schema, Fields(label="y", exclude=("skipped",))), [blocks + b"\x00"])
+    events = read(decoder(schema, Fields(label="y", ignored=("skipped",))), [blocks + b"\x00"])
     [(_, field, reason)] = events.invalid
     assert field == name
     assert "items" in reason

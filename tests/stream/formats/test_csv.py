@@ -158,8 +158,9 @@ def test_csv_from_pandas_equals_json(
     frame = pd.DataFrame(table, columns=["text", "x", "n", "flag"]).astype({"text": object})
     data = frame.to_csv(sep=sep, quoting=quoting, index=index, na_rep=missing).encode()
     csv_reader, json_reader = sl.Names(), sl.Names()
-    fields = Fields(label=None, exclude=("",) if index else ())
-    decoder = CSVDecoder(csv_reader, fields, delimiter=sep, text=["text", "flag"], grow_always=True)
+    fields = Fields(label=None, ignored=("",) if index else ())
+    decoder = CSVDecoder(csv_reader, fields, delimiter=sep, grow_always=True)
+    decoder.set_types({"text": "text", "x": "numbers", "n": "numbers", "flag": "text"})
     records = []
     for text, x, n, flag in table:
         record: dict[str, Any] = {"n": n, "flag": str(flag)}
@@ -228,11 +229,12 @@ def test_numbers_equal_the_reference(text: str) -> None:
 
 
 TEXT = {"c", "y", "k", "t"}
-FIELDS = [
-    Fields(label="y", weight="w", id="k", time="t"),
-    Fields(label="x", weight="w", exclude=("c",)),
-    Fields(label="y", positive=("a", True), include=("x", "c"), time="w", time_unit="ms"),
-    Fields(label=None, id="x"),
+ONLY = {"x": "auto", "c": "auto", "*": "ignore"}
+FIELDS: list[tuple[Fields, dict[str, str]]] = [
+    (Fields(label="y", weight="w", id="k", time="t"), {}),
+    (Fields(label="x", weight="w"), {"c": "ignore"}),
+    (Fields(label="y", positive=("a", True), time="w", time_unit="ms"), ONLY),
+    (Fields(label=None, id="x"), {}),
 ]
 cell_texts = st.one_of(
     st.sampled_from(["a", "b", "1", "0.5", "-2", "NA", "", "True", "false", " 3 ", '"q"', "null"]),
@@ -249,8 +251,12 @@ cell_texts = st.one_of(
     st.randoms(use_true_random=False),
 )
 def test_rows_equal_the_reference(
-    table: list[list[str]], fields: Fields, quoted: bool, chance: random.Random
+    table: list[list[str]],
+    roles: tuple[Fields, dict[str, str]],
+    quoted: bool,
+    chance: random.Random,
 ) -> None:
+    fields, spec = roles
     columns = ["x", "c", "y", "w", "k", "t"]
     quoting: Quoting = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
     records = []
@@ -279,8 +285,10 @@ def test_rows_equal_the_reference(
                 found[role] = found[role] if x is None else x
         return found
 
-    readers = sl.Names([("x", "c")]), sl.Names([("x", "c")])
-    decoder = CSVDecoder(readers[0], fields, columns=columns, text=sorted(words))
+    spec = {**spec, "x^c": "interaction"}
+    readers = sl.Names(spec), sl.Names(spec)
+    decoder = CSVDecoder(readers[0], fields, columns=columns)
+    decoder.set_types({name: "text" if name in words else "numbers" for name in columns})
     expected = outcome(CustomDecoder(slow, readers[1], fields), records)
     assert outcome(decoder, records) == expected
 
@@ -299,10 +307,11 @@ def test_rows_in_place_equal_records(
             grow_always=True,
             delimiter=delimiter,
             columns=columns,
-            text=[columns[0], "yy"],
         )
         for _ in range(2)
     ]
+    for decoder in decoders:
+        decoder.set_types({columns[0]: "text", "xx": "numbers", "yy": "text"})
     data = b"1,2,3\n" + delimiter.encode().join(parts).removeprefix(b"\x1f\x8b\x08")
     lines, come = Lines("x", delimiter=delimiter), io.BytesIO(data)
     while lines.fill(lambda room: come.readinto(room[:size]), size):
@@ -348,8 +357,8 @@ GOOD = b"a,y\n1,0\n2,1\n"
 def test_tables(data: bytes, bad: list[int], labels: list[Any]) -> None:
     delimiter = "\t" if data.startswith(b"a\t") else ","
     rows = [value for _, value in split(data, delimiter)]
-    text: list[str] | None = [] if b'""' in data else None  # guessed
-    decoder = CSVDecoder(sl.Names(), Fields(label="y"), delimiter=delimiter, text=text)
+    decoder = CSVDecoder(sl.Names(), Fields(label="y"), delimiter=delimiter)
+    decoder.set_types({"a": "numbers", "y": "numbers"} if b'""' in data else {})  # else inferred
     events = Events()
     decoder.decode(rows, events)
     assert [i - 1 for i, _, _ in events.invalid] == bad
@@ -367,7 +376,8 @@ def test_quotes_inside_unquoted_values_are_literal() -> None:
 @pytest.mark.parametrize("name", ["", "a=b", "é", "x" * 300])
 def test_any_name_of_a_column_is_a_name(name: str) -> None:
     reader = sl.Names()
-    decoder = CSVDecoder(reader, Fields(label="y"), text=["a", "y"])
+    decoder = CSVDecoder(reader, Fields(label="y"))
+    decoder.set_types({name: "numbers", "a": "text", "y": "text"})
     head = f"{name},a,y".encode()
     found = outcome(decoder, [head, b"1,b,u", b"2,c,u"])
     first = {name: 1.0, "a=b": 1.0} if name != "a=b" else {name: 2.0}

@@ -167,11 +167,11 @@ def test_svmlight_with_unusual_lines() -> None:
     assert events.label_of(0) == -1.5
     assert [reader.name_of(slot) for slot, _ in events.row_of(2)] == [5000000, 2147483648, 9000000]
     assert reader.size == 6 + 3 + 1
-    crossed = sl.Names([("1", "2")])
+    crossed = sl.Names({"1^2": "interaction"})
     events = decode(SVMLightDecoder(crossed), b"1 1:2 2:3 4:0.5")
     assert named(crossed, events.row_of(0))["1^2"] == struct.pack("d", 6.0)
-    picked = sl.Names()
-    events = decode(SVMLightDecoder(picked, Fields(exclude=("2",))), b"1 1:2 2:3")
+    picked = sl.Names({"2": "ignore"})
+    events = decode(SVMLightDecoder(picked), b"1 1:2 2:3")
     assert picked.names() == [1]
 
 
@@ -187,8 +187,8 @@ def test_svmlight_with_unusual_lines() -> None:
     )
 )
 def test_vw_is_its_event(batch: list[dict[str, dict[str, float]]]) -> None:
-    reader = sl.Names([("a", "b"), ("a.x", "b")])
-    again = sl.Names([("a", "b"), ("a.x", "b")])
+    reader = sl.Names({"a^b": "interaction", "a.x^b": "interaction"})
+    again = sl.Names({"a^b": "interaction", "a.x^b": "interaction"})
     decoder = VWDecoder(reader)
     for event in batch:
         text = " ".join(
@@ -232,8 +232,8 @@ def test_vw_line_by_line() -> None:
     assert rows[6] == {"a.x": 4.0}
     assert rows[8] == {"ü.ö": 1.0}
     assert rows[9] == {"a.x": 1.0, "b.z": 1.0}
-    picked = sl.Names()
-    decode(VWDecoder(picked, Fields(include=("a", "b.z"), exclude=("a.y",))), b"1 |a x y|b z w|c q")
+    picked = sl.Names({"a": "auto", "b.z": "auto", "a.y": "ignore", "*": "ignore"})
+    decode(VWDecoder(picked), b"1 |a x y|b z w|c q")
     assert picked.names() == ["a.x", "b.z"]
 
 
@@ -273,7 +273,7 @@ def test_csv_types_labels_and_missing_values() -> None:
         decoder, b"k,a,b,y,w", b'1,"x, ""y""",1.5,spam,2', b"2,NA,,ham,1\r", b"", b"k,a,b,y,w",
         b"3,z,2,,1", b"4,z,x,spam,1", b"5,z", b"6,z,2,spam,-1", b'7,"z,1,spam,1',
     )  # fmt: skip
-    assert decoder.types == {"k": "numbers", "a": "text", "b": "text", "y": "text", "w": "numbers"}
+    assert decoder.types == {"a": "text", "b": "text", "y": "text"}
     assert events.blank == 3
     assert [i for i, _, _ in events.invalid] == [7, 8, 9]
     assert [events.label_of(i) for i in range(4)] == ["spam", "ham", None, "spam"]
@@ -299,16 +299,16 @@ def test_csv_files_with_columns_in_another_order() -> None:
 
 
 def test_csv_without_required_columns() -> None:
-    fields = Fields(label="y", exclude=("k",))
+    fields, spec = Fields(label="y"), {"k": "ignore", "a^b": "interaction", "*": "auto"}
     for header, words in ((b"k,a", "no column 'y'"), (b"y,a", "no column 'k'")):
         with pytest.raises(TableMismatchError, match=words):
-            decode(CSVDecoder(sl.Names(), fields), header)
+            decode(CSVDecoder(sl.Names(spec), fields), header)
     with pytest.raises(TableMismatchError, match="';'"):
-        decode(CSVDecoder(sl.Names(), fields), b"y;k")
-    with pytest.raises(TableMismatchError, match="'b'"):
-        decode(CSVDecoder(sl.Names(), fields, text=["b"]), b"y,k")
+        decode(CSVDecoder(sl.Names(spec), fields), b"y;k")
     # what is only predicted
-    decoder = CSVDecoder(sl.Names(), Fields(label=None, exclude=("y",)), grow_always=True)
+    decoder = CSVDecoder(sl.Names(spec), fields.unlabeled(), grow_always=True)
+    with pytest.raises(TableMismatchError, match="'b'"):
+        decode(CSVDecoder(sl.Names({"b": "category"}), fields.unlabeled()), b"a")
     assert len(decode(decoder, b"a", b"1")) == 1
 
 
@@ -323,8 +323,9 @@ def test_csv_with_some_known_types() -> None:
 def test_csv_with_given_columns_and_types() -> None:
     reader = sl.Names()
     decoder = CSVDecoder(
-        reader, Fields(label=None), grow_always=True, delimiter=";", columns=["a", "b"], text=["b"]
+        reader, Fields(label=None), grow_always=True, delimiter=";", columns=["a", "b"]
     )
+    decoder.set_types({"a": "numbers", "b": "text"})
     events = decode(decoder, b"1;2", b"x;y")
     assert reader.names() == ["a", "b=2"]
     [(index, field, reason)] = events.invalid
@@ -376,7 +377,9 @@ def test_lines_in_place_equal_records(
 ) -> None:
     text = io.BytesIO(b"\n".join(lines))
     cut = Lines("x")
-    readers: list[Any] = [sl.Hashing(4) if hashed else sl.Names([("n", "a")]) for _ in range(2)]
+    readers: list[Any] = [
+        sl.Hashing(4) if hashed else sl.Names({"n^a": "interaction"}) for _ in range(2)
+    ]
     decoders = [decoder_of(kind, reader, Fields(label=None)) for reader in readers]
     batches = [Events(), Events()]
     refused = [0, 0]  # how often each refused the table

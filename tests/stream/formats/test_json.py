@@ -22,13 +22,15 @@ from streamlearn.stream import Clicks, Events, Fields, JSONDecoder
 from streamlearn.stream.sources.clicks import KINDS
 
 EXAMPLES = settings(derandomize=True, max_examples=60, deadline=None, database=None)
-INTERACTIONS = (("a", "b"), ("b.a", "c"))
-FIELDS = [
-    Fields(),
-    Fields(label="a", weight="b", id="c", time="d"),
-    Fields(label="b.a", weight="b.b", exclude=("a", "b.c"), time_unit="ms"),
-    Fields(label="a", include=("b.a", "c"), positive=("x", 1)),
-    Fields(label="a", labels=("x", "y", 1, True), weight="w", id="b.a"),
+INTERACTIONS = {"a^b": "interaction", "b.a^c": "interaction"}
+ONLY = {"b.a": "auto", "c": "auto", "*": "ignore"}
+FIELDS: list[tuple[Fields, dict[str, str]]] = [
+    (Fields(), {}),
+    (Fields(label="a", weight="b", id="c", time="d"), {}),
+    (Fields(label="b.a", weight="b.b", ignored=("a", "b.c"), time_unit="ms"), {}),
+    (Fields(label="b.a", weight="b.b", time_unit="ms"), {"a": "ignore", "b.c": "ignore"}),
+    (Fields(label="a", positive=("x", 1)), ONLY),
+    (Fields(label="a", labels=("x", "y", 1, True), weight="w", id="b.a"), {}),
 ]
 
 
@@ -140,17 +142,19 @@ def written(event: Any, ascii_only: bool, rng: random.Random) -> bytes:
     return (rng.choice(["", " ", "\n\t"]) + text + rng.choice(["", "\r\n"])).encode()
 
 
-@pytest.mark.parametrize("fields", FIELDS, ids=range(len(FIELDS)))
+@pytest.mark.parametrize(("fields", "spec"), FIELDS, ids=range(len(FIELDS)))
 @EXAMPLES
 @given(st.lists(events, min_size=1, max_size=4), shapes, st.integers(0, 9))
-def test_any_event(fields: Fields, batch: list[Any], ascii_only: bool, seed: int) -> None:
+def test_any_event(
+    fields: Fields, spec: dict[str, str], batch: list[Any], ascii_only: bool, seed: int
+) -> None:
     rng = random.Random(seed)
     records = [written(event, ascii_only, rng) for event in [*batch, *batch]]
-    compare(records, fields, sl.Names(INTERACTIONS))
-    compare(records, fields, sl.Hashing(6))
+    compare(records, fields, sl.Names({**spec, **INTERACTIONS}))
+    compare(records, fields, sl.Hashing(6, spec))
 
 
-@pytest.mark.parametrize("fields", FIELDS[:2], ids=range(2))
+@pytest.mark.parametrize("fields", [fields for fields, _ in FIELDS[:2]], ids=range(2))
 @EXAMPLES
 @given(
     st.lists(events, min_size=1, max_size=3),
@@ -199,7 +203,7 @@ def test_integers_equal_those_of_python_json(wanted: list[int]) -> None:
     assert found.ids == [b"%d" % one for one in good]
     assert [field for _, field, _ in found.invalid] == ["y"] * (len(said) - len(good))
     unlabeled = Events()
-    JSONDecoder(sl.Names(), Fields(label=None, id="id", exclude=("y",))).decode(records, unlabeled)
+    JSONDecoder(sl.Names(), Fields(label=None, id="id", ignored=("y",))).decode(records, unlabeled)
     assert unlabeled.ids == [b"%d" % one for one in said]
 
 
@@ -214,7 +218,7 @@ def test_usual_records_create_no_objects(monkeypatch: pytest.MonkeyPatch) -> Non
         )
         assert len(found) == 500
     usual = b'{ "\\u00fc": "\\ud83d\\ude00", "x": {"y": [ "z", null ], "v": {}}, "w": -1.25e-3 }\n'
-    JSONDecoder(sl.Names(), Fields(exclude=("x.v",))).decode([usual], found := Events())
+    JSONDecoder(sl.Names({"x.v": "ignore"}), Fields()).decode([usual], found := Events())
     assert len(found) == 1
 
 
@@ -314,17 +318,18 @@ ODD = [
 # fmt: on
 
 
-@pytest.mark.parametrize("fields", FIELDS, ids=range(len(FIELDS)))
-def test_odd_records(fields: Fields) -> None:
-    compare(ODD, fields, sl.Names())
-    compare(ODD[::-1], fields, sl.Hashing(4, INTERACTIONS))
+@pytest.mark.parametrize(("fields", "spec"), FIELDS, ids=range(len(FIELDS)))
+def test_odd_records(fields: Fields, spec: dict[str, str]) -> None:
+    compare(ODD, fields, sl.Names(spec))
+    compare(ODD[::-1], fields, sl.Hashing(4, {**spec, **INTERACTIONS}))
 
 
 @pytest.mark.parametrize("depth", [1, 31, 32, 33, 34, 500, 100_000])
-@pytest.mark.parametrize("fields", [FIELDS[0], FIELDS[2], FIELDS[3]], ids=range(3))
-def test_depth(depth: int, fields: Fields) -> None:
+@pytest.mark.parametrize(("fields", "spec"), FIELDS[:-1], ids=range(len(FIELDS) - 1))
+def test_depth(depth: int, fields: Fields, spec: dict[str, str]) -> None:
     for head in (b'{"a":', b'{"b":', b'{"z":'):
-        compare([head * depth + b"1" + b"}" * depth, b'{"a":' + b"[" * depth], fields, sl.Names())
+        records = [head * depth + b"1" + b"}" * depth, b'{"a":' + b"[" * depth]
+        compare(records, fields, sl.Names(spec))
 
 
 def test_lists_of_many_strings() -> None:

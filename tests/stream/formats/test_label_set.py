@@ -9,7 +9,7 @@ import pytest
 
 import streamlearn as sl
 from streamlearn.errors import InvalidEventError
-from streamlearn.stream import Decoder, Events, Fields, decoder_of
+from streamlearn.stream import CSVDecoder, Decoder, Events, Fields, decoder_of
 from streamlearn.stream.formats.label_set import LabelSet
 
 CLOSING = Fields(label="y", weight="w", warmup=1000)
@@ -37,9 +37,12 @@ def decoder(
 ) -> Decoder:
     options: dict[str, Any] = {}
     if kind == "csv":
-        options = {"columns": ("a", "y", "w"), "text": () if number else ("y",)}
+        options = {"columns": ("a", "y", "w")}
     kind = f"{__name__}:loads" if kind == "custom" else kind
-    return decoder_of(kind, sl.Names(), fields, [model or sl.LinearClassifier()], **options)
+    made = decoder_of(kind, sl.Names(), fields, [model or sl.LinearClassifier()], **options)
+    if isinstance(made, CSVDecoder):
+        made.set_types({"a": "numbers", "y": "numbers" if number else "text"})
+    return made
 
 
 def read(one: Decoder, *lines: bytes) -> Events:

@@ -319,7 +319,7 @@ def test_protobuf_that_is_only_served_as_text(server: FakeRegistry) -> None:
 def test_decoders_share_a_schema() -> None:
     schemas = AvroSchema(V1)
     records = [b"\x02x" + bytes(8)]
-    first, second = (decoder("avro", schemas, Fields(label=None, exclude=("ad",))) for _ in "ab")
+    first, second = (decoder("avro", schemas, Fields(label=None, ignored=("ad",))) for _ in "ab")
     whole = decoder("avro", schemas)
     for _ in range(2):
         same(whole, records, [{"ad": "x", "price": 0.0}])

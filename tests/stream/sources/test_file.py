@@ -26,7 +26,7 @@ from streamlearn.errors import (
 )
 from streamlearn.features import Names
 from streamlearn.stream import Fields, Files, Partition, StandardInput, decoder_of
-from streamlearn.stream.formats.csv import split_row
+from streamlearn.stream.formats.csv import SAMPLE, split_row
 from streamlearn.stream.sources import catalog, rotation
 from streamlearn.stream.sources import file as file_module
 from streamlearn.stream.sources.catalog import unreadable
@@ -194,12 +194,12 @@ def test_types_are_inferred_from_the_same_lines(
         ours, theirs = os.pipe()
         os.write(theirs, text)
         os.close(theirs)
-        source: Any = build.source(config.StdinSourceConfig(batch=batch), table)
+        source: Any = build.source(config.StdinSourceConfig(batch=batch), table, sample=SAMPLE)
         source._descriptor = ours
     else:
         paths = (str(tmp_path / name),)
         own = config.FileSourceConfig(paths=paths, batch=batch, follow=kind == "follow")
-        source = build.source(own, table)
+        source = build.source(own, table, sample=SAMPLE)
     decoder: Any = decoder_of("csv", Names(), Fields(label=None), grow_always=True)
     rows = 0
     for found in decoded_batches(source, decoder, 0.0):
