@@ -87,8 +87,6 @@ def loop(
         best=None if best is None else (best.by, best.window, best.hysteresis),
     )
     letters = settings.dead_letters
-    published = sink(settings.predictions, settings.source, fencing(settings, "predictions"))
-    refused = sink(letters, settings.source, fencing(settings, "dead-letters"), binary=True)
     reader = event_reader(settings, shared, list(learners), packed=connect is not None)
     feed: Source = source(
         stream_source(settings),
@@ -98,6 +96,9 @@ def loop(
         report=log.warning,
         connect=None if connect is None else partial(connect, reader, learners),
     )
+    fence = partial(fencing, settings, feed)
+    published = sink(settings.predictions, settings.source, fence("predictions"))
+    refused = sink(letters, settings.source, fence("dead-letters"), binary=True)
     if settings.backfill is not None:
         history = history_decoder(settings, settings.backfill, shared, list(learners))
         past = backfill(settings, settings.backfill, feed, history.sample, log)
@@ -135,12 +136,13 @@ def loop(
     )
 
 
-def fencing(settings: config.Config, role: str) -> Fencing | None:
+def fencing(settings: config.Config, feed: Source, role: str) -> Fencing | None:
     """Return how a Kafka output fences off earlier owners; None without transactions."""
     checkpoint = settings.checkpoint
-    if checkpoint is None or not checkpoint.transactions:
+    if checkpoint is None or not checkpoint.transactions or not isinstance(feed, KafkaSource):
         return None
-    return Fencing(role, checkpoint.max_age_seconds + TRANSACTION_MARGIN_SECONDS)
+    seconds = checkpoint.max_age_seconds + TRANSACTION_MARGIN_SECONDS
+    return Fencing(role, seconds, feed.topic_id)
 
 
 def ownership(checkpoint: config.CheckpointConfig, log: Log) -> Ownership:

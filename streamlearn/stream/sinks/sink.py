@@ -9,8 +9,9 @@ from streamlearn.errors import SinkFullError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from streamlearn.stream.records import Header
+    from streamlearn.stream.records import Header, Partition
 
+    Origin = tuple[Partition, int]  # the record of the source that is published, by its offset
     Record = tuple[bytes | None, bytes | None, Sequence[Header]]  # value, key and headers
 
 
@@ -22,8 +23,9 @@ class Sink(Protocol):
     ) -> None:
         """Send one record; wait for space in the buffer, but not forever (`SinkFullError`)."""
 
-    def send_all(self, records: Sequence[Record]) -> None:
-        """Send records."""
+    def send_all(self, records: Sequence[Record], origins: Sequence[Origin] = ()) -> None:
+        """Send records; `origins`, if given, increase in each partition (see `delivered`)."""
+        del origins
         for taken, (value, key, headers) in enumerate(records):
             try:
                 self.send(value, key=key, headers=headers)
@@ -37,6 +39,14 @@ class Sink(Protocol):
         A new owner calls this once, before the first record.
         """
         del identity  # files do not know their writers
+
+    def delivered(self, partition: Partition) -> int:
+        """Return the offset below which nothing of a partition must be published again.
+
+        Known after `take_over`, by sinks that store origins together with the records.
+        """
+        del partition
+        return 0
 
     def flush(self, seconds: float) -> None:
         """Deliver all records that were sent; `SinkError` if this takes longer.
