@@ -17,8 +17,8 @@ score, their sums z = sum g x per slot, and the weight (all for a slot outside t
               0 unless adaptive, coin or newton is not, and votes (rules/sparse_mixture.pyx)
     average   of the follower, with polynomial decay [Shamir13]: w += 4 / (n + 3) (follower - w)
 
-s is the typical size of a feature (rules/feature_sizes.pyx): s w stays when it changes. N counts the
-features so far, pace = sqrt(t / N), and
+s is the typical size of a feature (rules/feature_sizes.pyx): s w stays when it changes. N counts
+the features so far, pace = sqrt(t / N), and
 
     T = l1 t + min(sqrt G of adaptive, 30 l1 t),
 
