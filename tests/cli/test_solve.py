@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import fastavro
 import numpy as np
 import pytest
 
@@ -88,6 +89,18 @@ def test_numbers_are_predicted_with_regression(
     assert facts["labels"] == []
     model = sl.LinearRegressor.load(path)
     assert model.predict_one({1: 100.0}) == pytest.approx(301.0, abs=1e-2)
+
+
+def test_container_files_are_shards(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fields = [{"name": "y", "type": "boolean"}, {"name": "x", "type": "double"}]
+    schema = fastavro.parse_schema({"type": "record", "name": "Event", "fields": fields})
+    for k in range(2):
+        events = [{"y": i % 3 == 0, "x": float(i)} for i in range(k, 30, 2)]
+        with (tmp_path / f"{k}.avro").open("wb") as file:
+            fastavro.writer(file, schema, events)
+    facts = solved(capsys, str(tmp_path / "*.avro"), "--label", "y", "--l2", "0.1")
+    assert facts["rows"] == 30
+    assert facts["labels"] == [False, True]
 
 
 def test_the_progress_is_printed(clicks: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from streamlearn.features import Reader
     from streamlearn.hindsight import Solution, Step
     from streamlearn.hindsight.sharded import Host
-    from streamlearn.hindsight.sharded.files import LossLabels, Opened
+    from streamlearn.hindsight.sharded.files import FileSource, LossLabels, Opened
     from streamlearn.hindsight.sharded.problem import LoadedShards
     from streamlearn.penalties import Penalty
-    from streamlearn.stream import Decoder, Files
+    from streamlearn.stream import Decoder
 
 COLUMNS = "{:>9} {:>16} {:>16} {:>10} {:>9}"
 HEADER = COLUMNS.format("iteration", "objective", "lower bound", "gap", "seconds")
@@ -142,7 +142,7 @@ def open_files(settings: config.Config, paths: tuple[str, ...], labels: LossLabe
     """Return the source of files, and a decoder with features of its own."""
     given = config.FileSourceConfig(paths=paths)
     reader = config.feature_reader(settings.features)
-    source = cast("Files", build.source(given, settings.format))
+    source = cast("FileSource", build.source(given, settings.format))
     return source, build.decoder(settings, reader, [labels])
 
 

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from streamlearn.features import Reader
     from streamlearn.hindsight.methods import AnyLoss
     from streamlearn.stream import Decoder, Records
+    from streamlearn.stream.sources.record_files import RecordFiles
 
-    Opened: TypeAlias = tuple[Files, Decoder]
+    FileSource: TypeAlias = Files | RecordFiles
+    Opened: TypeAlias = tuple[FileSource, Decoder]
 
 MAX_EXAMPLES = 5  # invalid records that are listed
 
@@ -91,17 +93,16 @@ class FileShard:
             source.close()
         return rows.data(decoder)
 
-    def _check(self, records: Records, events: Events, source: Files, rows: RowBuffer) -> None:
+    def _check(self, records: Records, events: Events, source: FileSource, rows: RowBuffer) -> None:
         for index, _, reason in events.invalid:
             if self.skip and len(rows.examples) >= MAX_EXAMPLES:
                 break
-            path = records.partition.topic
-            line = source.line_number(records.partition, records.offsets[index])
+            place = source.place(records.partition, records.offsets[index])
             if not self.skip:
                 raise InvalidEventError(
-                    f"{path}:{line}: {reason}; repair or skip the line (skip, --on-invalid skip)"
+                    f"{place}: {reason}; repair the record, or skip it (skip, --on-invalid skip)"
                 )
-            rows.examples.append(f"{path}:{line}: {reason}")
+            rows.examples.append(f"{place}: {reason}")
         rows.invalid += len(events.invalid)
 
 

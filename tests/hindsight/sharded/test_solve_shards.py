@@ -35,7 +35,7 @@ LOSSES: dict[str, tuple[Any, Any]] = {
     "multitarget": (L.MultiSquared(), np.stack([SCORE, SCORE**2], axis=1)),
 }
 # cutting planes need O(1/gap) passes
-COARSE = {"bundle": 5e-2, "proximal-bundle": 2e-2, "bundle-ls": 1e-3}
+COARSE = {"bundle": 2e-1, "proximal-bundle": 1e-1, "bundle-ls": 1e-2}
 PENALTIES = [P.L2(0.02), P.L1(0.02), P.ElasticNet(0.01, 0.01)]
 
 
