@@ -243,10 +243,10 @@ def delayed_labels(
         return
     if format.kind in {"svmlight", "vw"} or (format.kind == "csv" and labels.topic is not None):
         yield ConfigProblem("format.kind", 'delayed labels require an id field; use kind = "json"')
-    if format.id is None and not generated:
+    if format.id is None and not generated and not format.cloudevents:
         yield ConfigProblem("format.id", "missing; delayed labels are joined to events by id")
     has_times = generated or isinstance(source, KafkaSourceConfig | CustomSourceConfig)
-    timed = has_times or format.time is not None
+    timed = has_times or format.time is not None or format.cloudevents
     if labels.hold_for is not None and not timed:
         yield ConfigProblem("labels.hold_for", "requires format.time, which it is measured by")
     known = declared_labels(format)
@@ -343,6 +343,17 @@ def format_kind(format: FormatConfig) -> Problems:  # noqa: A002 - the table's n
                 yield ConfigProblem(f"format.{name}", 'requires kind = "csv"')
     if len(set(format.columns)) < len(format.columns):
         yield ConfigProblem("format.columns", "duplicate name")
+
+
+def event_root(format: FormatConfig) -> Problems:  # noqa: A002 - the table's name
+    """Check where events are in records."""
+    for name in ("root", "cloudevents"):
+        if getattr(format, name) and format.kind in {"csv", "svmlight", "vw"}:
+            yield ConfigProblem(f"format.{name}", f"a line of {format.kind} is the event")
+    if format.root is not None and format.cloudevents:
+        yield ConfigProblem("format.root", "the event of a CloudEvent is its `data`")
+    if format.root is not None and not all(format.root.split(".")):
+        yield ConfigProblem("format.root", "expected names, with dots between them")
 
 
 def format_name(table: RecordFormatConfig, path: str) -> Problems:
@@ -584,6 +595,7 @@ CHECKS: tuple[Callable[..., Problems], ...] = (
     synthetic,
     delimiter,
     format_kind,
+    event_root,
     schemas,
     registry_use,
     registry_access,

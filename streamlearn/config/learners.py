@@ -79,6 +79,8 @@ def event_fields(format: FormatConfig) -> Fields:  # noqa: A002 - the table's na
         id=format.id,
         time=format.time,
         time_unit=format.time_unit,
+        root=format.root,
+        cloudevents=format.cloudevents,
     )
 
 
@@ -106,6 +108,8 @@ def label_fields(format: FormatConfig, labels: LabelsConfig) -> tuple[Fields, Fi
         id=labels.id or fields.id,
         time=labels.time or fields.time,
         time_unit=fields.time_unit,
+        root=fields.root,
+        cloudevents=fields.cloudevents,
     )
 
 

@@ -217,6 +217,17 @@ class FormatConfig(RecordFormatConfig, frozen=True):
       event does not have the field.
     """
 
+    root: Annotated[
+        str | None,
+        about("field that holds the event, such as payload.after; all others are left out"),
+    ] = None
+    cloudevents: Annotated[
+        bool,
+        about(
+            "whether records are CloudEvents: structured (the event is `data`) or binary "
+            "(attributes are headers); `id` and `time` default to their attributes"
+        ),
+    ] = False
     label: Annotated[str | None, about("field that holds the label (json, csv)")] = None
     labels: Annotated[
         Literal["open"] | tuple[Label, ...],

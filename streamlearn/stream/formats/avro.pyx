@@ -135,9 +135,9 @@ cdef class AvroDecoder(BinaryDecoder):
             raise self.problem("ends before its block", -1)
         return found
 
-    cdef int walk(self) except -1:
+    cdef int walk(self, int parent) except -1:
         self.items = self.end - self.first + MORE_ITEMS
-        self.record_fields(0, -1, 0)
+        self.record_fields(0, parent, 0)
         if self.p != self.end:
             raise self.problem("ends before its last byte: it has another schema", -1)
         return 0

@@ -45,7 +45,7 @@ cdef class BinaryDecoder(Decoder):
     cdef object plan_used
     cdef bint has_indexes  # the framing has a path of message indexes
 
-    cdef int walk(self) except -1
+    cdef int walk(self, int parent) except -1
     cdef int read_header(self) except -1
     cdef int use_plan(self, object plan) except -1
     cdef int set_label(self) except -1

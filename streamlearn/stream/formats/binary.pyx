@@ -46,7 +46,7 @@ cdef class BinaryDecoder(Decoder):
     def __init__(self, schemas, reader, fields=None, learners=(), grow_always=False):
         Decoder.__init__(self, reader, fields, learners, grow_always)
         self.framing = Framing(schemas)
-        self.reads_headers = schemas.header_name is not None
+        self.reads_headers |= schemas.header_name is not None
         self.keys = Keys(self.fields, self.reader)
         self.run = next_run()
         self.has_groups = len(self.reader.groups) > 0
@@ -65,7 +65,11 @@ cdef class BinaryDecoder(Decoder):
         reader.enter()
         try:
             reader.begin()
-            self.walk()
+            self.entered = self.is_bare or not self.has_root
+            self.walk(self.keys.root() if self.has_root and self.is_bare else -1)
+            if not self.entered:
+                raise InvalidEventError(
+                    f"the record has no field {'.'.join(self.fields.root_path)!r} with an event")
             reader.complete()
             self.set_label()
             reader.look_up(self.grows())
@@ -90,8 +94,8 @@ cdef class BinaryDecoder(Decoder):
 
     # Records
 
-    cdef int walk(self) except -1:
-        """Read a record into pieces, without looking names up."""
+    cdef int walk(self, int parent) except -1:
+        """Read a record into pieces, as fields inside this one, without looking names up."""
         raise NotImplementedError
 
     def schema_fields(self, topic):
@@ -143,6 +147,7 @@ cdef class BinaryDecoder(Decoder):
         """Whether the fields inside this one have names of their own."""
         cdef Key* key = self.keys.key + number
         if number < 0 or key.role == FEATURE or key.role == SKIPPED:
+            self.entered |= number >= 0 and key.is_root
             return True
         if key.role == DECLARED and self.reader.nests(key.field):
             return True

@@ -18,6 +18,9 @@ cdef class Decoder:
     cdef readonly bint grow_always
     cdef public bint needs_id
     cdef readonly bint reads_headers  # whether `decode` needs the headers of records
+    cdef bint has_root  # the event is inside of the record
+    cdef bint entered  # the event of this record was found
+    cdef bint is_bare  # but not of this one: its attributes are in headers
     cdef object headers  # of the current record, if they are given
     cdef readonly list classes
     cdef dict class_codes
@@ -40,6 +43,7 @@ cdef class Decoder:
 
     cdef int own(self, Events events) except -1
     cdef int begin(self) except -1 nogil
+    cdef int take_attributes(self) except -1
     cdef bint is_outside(self) noexcept nogil
     cdef bint learned(self) noexcept nogil
     cdef int record(self, bytes value, Events events) except -1

@@ -22,6 +22,7 @@ from streamlearn.core.numbers cimport Decimal, is_exact
 from streamlearn.features.pieces import short_repr
 from streamlearn.stream.formats.fields import UNITS, Fields
 
+cdef str CLOUD_EVENT = "ce_"  # before the names of attributes in headers
 cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds integers up to here
 cdef object LEAST = -(1 << 63)  # integer labels have 64 bits, as in Arrow, Avro and Java
 cdef object GREATEST = (1 << 63) - 1
@@ -58,6 +59,8 @@ cdef class Decoder:
         self.mapped = self.fields.positive is not None
         self.time_scale = UNITS[self.fields.time_unit]
         self.earliest, self.before = -INFINITY, INFINITY
+        self.has_root = len(self.fields.root_path) > 0
+        self.reads_headers = self.fields.cloudevents
 
     def use_window(self, double earliest=-INFINITY, double before=INFINITY):
         """Decode only the events with a time in [earliest, before), in seconds since 1970.
@@ -92,6 +95,8 @@ cdef class Decoder:
                 events.byte_count += PyBytes_GET_SIZE(value)
                 try:
                     self.begin()
+                    if self.has_root:
+                        self.take_attributes()
                     self.record(value, events)
                 except InvalidEventError as error:
                     events.refuse(error)
@@ -121,13 +126,32 @@ cdef class Decoder:
         self.tags.id_length = 0
         return 0
 
+    cdef int take_attributes(self) except -1:
+        """Take the attributes of a CloudEvent that are in headers."""
+        self.is_bare = False
+        if not self.fields.cloudevents:
+            return 0
+        for name, value in self.headers or ():
+            if not name.startswith(CLOUD_EVENT):
+                continue
+            self.is_bare = True
+            role = self.fields.outer_roles.get(name[len(CLOUD_EVENT):])
+            if role is not None and value is not None:
+                text = value.decode(errors="replace")
+                self.take_id(text) if role == "id" else self.take_time(text)
+        return 0
+
     cdef int take_event(self, object event, Events events) except -1:
         """Append an event given as Python objects."""
         if not (isinstance(event, dict) or isinstance(event, Mapping)):
             raise InvalidEventError(
                 f"an event must be an object with field names and values, not {short_repr(event)}")
+        outer = {}
+        if self.has_root and not self.is_bare:
+            event, outer = self.fields.enter(event)
         self.latest = event
         features, roles = self.fields.split(event)
+        roles.update(outer)
         if "weight" in roles:
             self.take_weight(roles["weight"])
         if "label" in roles:

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
+from streamlearn.errors import InvalidEventError
+
 Label = bool | int | float | str
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 ROLES = ("label", "weight", "id", "time")
+DATA = "data"  # of a CloudEvent
 
 
 class Learns(Protocol):
@@ -54,6 +57,11 @@ class Fields:
         `"s"`, `"ms"`, `"us"` or `"ns"`.
     ignored
         Fields with a role elsewhere, such as the label where nothing is learned; not features.
+    root
+        The field that holds the event; all others are left out. None: the record is the event.
+    cloudevents
+        Records are CloudEvents: the event is the `data`, or the whole record if its attributes are
+        in headers. Id and time are attributes, unless `id` and `time` name fields of the event.
 
     Examples
     --------
@@ -72,6 +80,8 @@ class Fields:
     time: str | None = None
     time_unit: str = "s"
     ignored: tuple[str, ...] = ()
+    root: str | None = None
+    cloudevents: bool = False
 
     def __post_init__(self) -> None:
         for name in ("positive", "labels", "ignored"):
@@ -98,6 +108,36 @@ class Fields:
     def aside(self) -> frozenset[str]:
         """The fields that are not features because of their role, here or elsewhere."""
         return frozenset([*self.roles, *self.ignored])
+
+    @cached_property
+    def root_path(self) -> tuple[str, ...]:
+        """The names of the fields, one in the other, of which the last holds the event."""
+        root = DATA if self.cloudevents else self.root
+        return () if root is None else tuple(root.split("."))
+
+    @cached_property
+    def outer_roles(self) -> dict[str, str]:
+        """The role of each field outside of the event that has one."""
+        if not self.cloudevents:
+            return {}
+        return {role: role for role in ("id", "time") if getattr(self, role) is None}
+
+    def enter(self, record: Any) -> tuple[Any, dict[str, Any]]:
+        """Return the event in a record, and the values of the roles outside of it.
+
+        >>> Fields(root="data").enter({"data": {"ad": "shoes"}, "source": "web"})
+        ({'ad': 'shoes'}, {})
+        """
+        found = {}
+        if isinstance(record, Mapping):
+            roles = self.outer_roles
+            found = {role: record[name] for name, role in roles.items() if name in record}
+        for name in self.root_path:
+            record = record.get(name) if isinstance(record, Mapping) else None
+        if not isinstance(record, Mapping):
+            root = ".".join(self.root_path)
+            raise InvalidEventError(f"the record has no object in the field {root!r}", root)
+        return record, found
 
     @cached_property
     def flat(self) -> bool:

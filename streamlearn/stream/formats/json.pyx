@@ -83,6 +83,8 @@ cdef class JSONDecoder(Decoder):
         elif self.read_fast(at, n, events):
             return 0
         self.begin()
+        if self.has_root:
+            self.take_attributes()
         return self.read_slow(value, events)
 
     cdef bytes payload(self, bytes value):
@@ -153,9 +155,10 @@ cdef class JSONDecoder(Decoder):
         if self.p[0] != b"{":
             return False
         self.p += 1
-        if not self.object(-1, 0):
+        self.entered = self.is_bare or not self.has_root
+        if not self.object(self.keys.root() if self.has_root and self.is_bare else -1, 0):
             return False
-        return past_blanks(self.p) == self.end
+        return self.entered and past_blanks(self.p) == self.end
 
     cdef bint object(self, int parent, int depth) except -1:
         """Read the fields of an object after its bracket."""
@@ -222,6 +225,7 @@ cdef class JSONDecoder(Decoder):
                 if depth == DEEPEST:
                     return False
                 self.p += 1
+                self.entered |= key.is_root
                 return self.object(number, depth + 1)
             return self.feature(key) if key.wanted else self.skip(depth)
         return self.declared(number, depth) if key.role == DECLARED else self.role(key)

@@ -23,6 +23,8 @@ cdef struct Key:  # a field, as it is met in a record
     Role role
     bint wanted  # a feature, with its nested fields
     int field  # of a feature: what the reader does with it
+    int depth  # on the way to the event: how much of its path this is
+    bint is_root  # it holds the event
     bint has_roles  # nested fields may have a role, or be declared
     uint32_t seen  # the last record with this key
 
@@ -35,6 +37,7 @@ cdef class Keys:
     cdef int* cell  # open addressing; a key's number + 1
     cdef Py_ssize_t cells
     cdef object fields
+    cdef tuple path  # to the event
     cdef Reader reader
     cdef public int first  # the first key of the last record
     cdef int free(self) noexcept
@@ -43,4 +46,7 @@ cdef class Keys:
     cdef int add(
         self, int parent, const char* text, Py_ssize_t length, uint64_t hash) except -2
     cdef int clear(self) except -1
+    cdef int root(self) except -2
+    cdef int depth_of(self, int parent, bytes name) except -2
+    cdef int describe(self, Key* new, int parent, bytes name, int depth) except -1
     cdef int grow(self) except -1

@@ -25,6 +25,7 @@ cdef class Keys:
     def __init__(self, fields, reader):
         self.fields = fields
         self.reader = reader
+        self.path = tuple([name.encode() for name in fields.root_path])
         self.clear()
 
     def __dealloc__(self):
@@ -58,6 +59,21 @@ cdef class Keys:
             raise MemoryError
         return 0
 
+    cdef int root(self) except -2:
+        """Return the number of the key that holds the event, -1 if the record is the event."""
+        cdef int number = -1
+        cdef bytes name
+        for name in self.path:
+            number = self.find(number, name, len(name))
+        return number
+
+    cdef int depth_of(self, int parent, bytes name) except -2:
+        """Return how much of the path to the event a key is; 0: it is in it, -1: outside."""
+        cdef int above = 0 if parent < 0 else self.key[parent].depth
+        if len(self.path) == 0 or (parent >= 0 and (above == 0 or self.key[parent].is_root)):
+            return 0
+        return above + 1 if above >= 0 and self.path[above] == name else -1
+
     cdef bint nearly_full(self) noexcept:
         """Whether space is low, so that all keys are removed before the next record."""
         return self.n > 60_000 or self.bytes_used > MOST_BYTES // 2
@@ -82,26 +98,18 @@ cdef class Keys:
         cdef Py_ssize_t k
         cdef Key* new
         cdef bytes name = text[:length]
+        cdef int above, depth
         if 2 * (self.n + 1) > self.cells or self.n == self.room:
             self.grow()
-        if parent >= 0:
-            new = self.key + parent
+        depth = self.depth_of(parent, name)
+        above = -1 if parent >= 0 and self.key[parent].is_root else parent
+        if above >= 0:
+            new = self.key + above
             if new.name_length > 4096:
                 return -1
             name = new.name[:new.name_length] + b"." + name
-        dotted = name.decode()
-        role = ROLES.get(self.fields.roles.get(dotted))
+        self.describe(self.key + self.n, above, name, depth)
         new = self.key + self.n
-        new.has_roles = self.fields.has_nested(dotted)
-        new.field = IGNORED
-        if dotted not in self.fields.ignored:
-            outer = TOP if parent < 0 else self.reader.inside(self.key[parent].field)
-            new.field = self.reader.field_of(name, len(name), outer)
-            new.has_roles |= self.reader.has_inner(name, len(name))
-        new.wanted = new.field == AUTO
-        new.role = FEATURE if new.wanted else SKIPPED if new.field == IGNORED else DECLARED
-        if role is not None:
-            new.role = role
         new.text = <char*>PyMem_Malloc(length + 1)
         new.name = <char*>PyMem_Malloc(len(name) + 1)
         self.n += 1
@@ -122,6 +130,27 @@ cdef class Keys:
             k = (k + 1) & (self.cells - 1)
         self.cell[k] = self.n
         return self.n - 1
+
+    cdef int describe(self, Key* new, int parent, bytes name, int depth) except -1:
+        """Set what a key is, by its name and what it is in."""
+        dotted = name.decode()
+        new.depth = depth
+        new.is_root = depth > 0 and depth == len(self.path)
+        new.field = IGNORED
+        new.has_roles = depth > 0
+        role = ROLES.get(self.fields.outer_roles.get(dotted))
+        if depth == 0:
+            new.has_roles = self.fields.has_nested(dotted)
+            role = ROLES.get(self.fields.roles.get(dotted))
+        if depth == 0 and dotted not in self.fields.ignored:
+            outer = TOP if parent < 0 else self.reader.inside(self.key[parent].field)
+            new.field = self.reader.field_of(name, len(name), outer)
+            new.has_roles |= self.reader.has_inner(name, len(name))
+        new.wanted = new.field == AUTO
+        new.role = FEATURE if new.wanted else SKIPPED if new.field == IGNORED else DECLARED
+        if role is not None:
+            new.role = role
+        return 0
 
     cdef int grow(self) except -1:
         cdef Py_ssize_t cells = 4 * self.cells, k

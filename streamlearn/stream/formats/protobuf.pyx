@@ -195,11 +195,11 @@ cdef class ProtobufDecoder(BinaryDecoder):
         self.plan = plan
         return 0
 
-    cdef int walk(self) except -1:
+    cdef int walk(self, int parent) except -1:
         self.parts = self.entries = 0
         if self.merged:
             self.merged = []
-        return self.message(0, -1, self.p, self.end, 0)
+        return self.message(0, parent, self.p, self.end, 0)
 
     cdef int message(
             self, int number, int key, const char* p, const char* end, int depth) except -1:
