@@ -70,9 +70,8 @@ def test_a_record_without_an_event_is_invalid(wrong: str) -> None:
 
 def attributes(**more: str) -> list[Header]:
     given = {"specversion": "1.0", "id": "ce-1", "source": "web", "type": "click", **more}
-    return [("content-type", b"application/json")] + [
-        (f"ce_{name}", value.encode()) for name, value in given.items()
-    ]
+    prefixed = ((f"ce_{name}", value.encode()) for name, value in given.items())
+    return [("content-type", b"application/json"), *prefixed]
 
 
 def test_cloud_events_in_both_modes() -> None:
@@ -80,7 +79,8 @@ def test_cloud_events_in_both_modes() -> None:
     data = {**EVENT, "time": "not a time"}
     whole = {"specversion": "1.0", "id": "ce-1", "type": "click", "time": when, "data": data}
     values = [json.dumps(whole).encode(), json.dumps(data).encode()] * 2
-    headers = [[("content-type", b"application/cloudevents+json")], attributes(time=when)] * 2
+    plain: list[Header] = [("content-type", b"application/cloudevents+json")]
+    headers = [plain, attributes(time=when)] * 2
     for decoder in json_decoders(Fields(label="y", cloudevents=True)):
         assert decoder.reads_headers
         events = Events()
@@ -163,7 +163,10 @@ VALUES = st.recursive(
 
 
 @settings(derandomize=True, max_examples=300, deadline=None, database=None)
-@given(st.lists(VALUES.filter(lambda one: one is not None), max_size=5), st.sampled_from(["data", "data.a"]))
+@given(
+    st.lists(VALUES.filter(lambda one: one is not None), max_size=5),
+    st.sampled_from(["data", "data.a"]),
+)
 def test_the_fast_path_is_the_slow_one(records: list[Any], root: str) -> None:
     fields = Fields(label="y", id="id", root=root)
     values = [json.dumps(one).encode() for one in records]
