@@ -186,7 +186,7 @@ def test_train_reads_what_a_job_has_written(
     ]
     found = []
     for name, options in (("a.jsonl", []), ("a.avro", []), ("a.bin", schema)):
-        arguments = [str(tmp_path / name), *options, "--label", "clicked", "--json"]
+        arguments = [str(tmp_path / name), *options, "--label", "clicked", "--json", "--no-guess"]
         assert main(["train", *arguments]) == 0, capsys.readouterr().err
         facts = json.loads(capsys.readouterr().out)
         found.append({name: facts[name] for name in ("events", "learned", "loss") if name in facts})
