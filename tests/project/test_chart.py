@@ -30,7 +30,7 @@ from tests.support.missing import skip_unless_ci
 if TYPE_CHECKING:
     from pathlib import Path
 
-CHART = ROOT / "charts" / "streamlearn"
+CHART = ROOT / "config" / "helm"
 KUBERNETES = ("k8s.io/cli-runtime", "v0.37.0")
 OPERATOR = ("github.com/prometheus-operator/prometheus-operator", "v0.85.0")
 VALUES = {
