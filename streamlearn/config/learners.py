@@ -50,7 +50,17 @@ ESTIMATORS: dict[str, type[LinearClassifier | LinearRegressor]] = {
     "classification": LinearClassifier,
     "regression": LinearRegressor,
 }
-PARTS = ("rule", "loss", "penalty", "average", "batch", "fit_intercept", "class_weight", "seed")
+PARTS = (
+    "rule",
+    "loss",
+    "penalty",
+    "average",
+    "batch",
+    "fit_intercept",
+    "class_weight",
+    "calibrated",
+    "seed",
+)
 FAMILIES: dict[str, type[Any]] = {"rule": Rule, "loss": AnyLoss, "penalty": Penalty}
 DEFAULT = LearnerConfig(name="default")
 # the label field of each synthetic stream
@@ -135,6 +145,8 @@ def estimator(learner: LearnerConfig, features: Reader, labels: Sequence[Label] 
     parts = {name: parse(text, FAMILIES[name]) for name, text in texts.items() if text is not None}
     if learner.class_weight:
         parts["class_weight"] = class_weights(learner.class_weight, labels)
+    if learner.calibrated:
+        parts["calibrated"] = True
     return kind(
         **parts,
         features=features,
@@ -320,6 +332,8 @@ def label_keys(learner: LearnerConfig, format: FormatConfig, path: str) -> Probl
     if learner.task == "regression":
         if learner.class_weight:
             yield ConfigProblem(f"{path}.class_weight", 'requires task = "classification"')
+        if learner.calibrated:
+            yield ConfigProblem(f"{path}.calibrated", 'requires task = "classification"')
         if format.positive is not None or format.labels:
             key = "labels" if format.labels else "positive"
             yield ConfigProblem(

@@ -405,6 +405,9 @@ class LearnerConfig(Section, frozen=True):
     class_weight: Annotated[
         dict[str, Annotated[float, Meta(ge=0)]], about("weight of the events of each label")
     ] = field(default_factory=dict)
+    calibrated: Annotated[bool, about("scores are calibrated log-odds, for the logistic loss")] = (
+        False
+    )
     seed: Annotated[Seed | None, about('for average = "random"')] = None
     start: Annotated[
         str | None, about("saved model to start from, instead of describing a new one")

@@ -1,5 +1,6 @@
 cimport cython
 
+from streamlearn.engine.calibration cimport Calibration
 from streamlearn.engine.learner cimport RowLearner
 from streamlearn.engine.weights cimport Minibatch, Weights
 from streamlearn.losses.loss cimport Loss
@@ -12,6 +13,7 @@ cdef class Single(RowLearner):
     cdef readonly Weights weights
     cdef readonly Weights free_intercept
     cdef readonly Minibatch batch
+    cdef readonly Calibration calibration  # None: scores are not calibrated
     cdef double intercept_sum
     cdef bint learns_events, observes_events, separate_score, inside
     cdef bint needs_slope  # of the loss, before the rule learns
@@ -20,6 +22,8 @@ cdef class Single(RowLearner):
     cdef Row intercept_row
     cdef double learn_one(self, Row* row, double y, double weight, bint scored) noexcept nogil
     cdef double predict_one(self, Row* row) noexcept nogil
+    cdef double predict_raw(self, Row* row, double* apart) noexcept nogil
+    cdef double calibrate(self, double p, double apart) noexcept nogil
     cdef double positive_probability(self, double score) noexcept nogil
     cdef double query(self, Row* row) noexcept nogil
     cdef void step(self, Row* row, double slope, double intercept_slope) noexcept nogil

@@ -3,6 +3,7 @@ from typing import Any, TypeAlias, final
 from numpy.typing import ArrayLike
 
 from streamlearn.core.arrays import Array
+from streamlearn.engine.calibration import Calibration
 from streamlearn.engine.learner import RowLearner
 from streamlearn.engine.weights import Minibatch, Weights
 from streamlearn.losses.loss import Loss
@@ -22,7 +23,10 @@ class Single(RowLearner):
         average: str,
         batch: int,
         seed: int | None,
+        calibrated: bool = False,
     ) -> None: ...
+    @property
+    def calibration(self) -> Calibration | None: ...
     @property
     def loss(self) -> Loss: ...
     @property

@@ -4,6 +4,7 @@ cimport cython
 from libc.math cimport NAN, tanh
 from libc.stdlib cimport free
 
+from streamlearn.engine.calibration cimport Calibration
 from streamlearn.engine.learner cimport RowLearner, is_learnable
 from streamlearn.engine.weights cimport Minibatch, Weights
 from streamlearn.losses.loss cimport softmax
@@ -20,8 +21,9 @@ from streamlearn.errors import IncompatibleError
 cdef class Single(RowLearner):
     """One output, for regression or two classes."""
 
-    def __init__(self, rule, penalty, loss, intercept, average, batch, seed):
-        """`intercept`: "none", "free" or "inside"."""
+    def __init__(self, rule, penalty, loss, intercept, average, batch, seed, calibrated=False):
+        """`intercept`: "none", "free" or "inside"; `calibrated`: scores are calibrated log-odds."""
+        self.calibration = Calibration() if calibrated else None
         self.loss = loss
         self.outputs = 1
         self.weights = Weights(rule.bind(penalty, loss), average, seed)
@@ -62,15 +64,24 @@ cdef class Single(RowLearner):
         return 0
 
     cdef double predict_one(self, Row* row) noexcept nogil:
+        cdef double apart = 0.0
+        cdef double p = self.predict_raw(row, &apart)
+        return p + apart if self.calibration is None else self.calibrate(p, apart)
+
+    cdef inline double predict_raw(self, Row* row, double* apart) noexcept nogil:
+        """Return the score before calibration, with the free intercept apart."""
         cdef Row inside
-        cdef double p
         if self.inside:
             self.with_intercept(row, &inside)
             return self.weights.predict(&inside)
-        p = self.weights.predict(row)
         if self.free_intercept is not None:
-            p += self.free_intercept.predict(&self.intercept_row)
-        return p
+            apart[0] = self.free_intercept.predict(&self.intercept_row)
+        return self.weights.predict(row)
+
+    cdef inline double calibrate(self, double p, double apart) noexcept nogil:
+        """Return calibrated log-odds, added up as a snapshot does."""
+        cdef double scale = self.calibration.scale
+        return scale * p + (scale * apart + self.calibration.shift)
 
     cdef bint can_learn(self, Row* row, const double* y, double weight) noexcept nogil:
         cdef Row inside
@@ -86,8 +97,12 @@ cdef class Single(RowLearner):
     cdef double learn_one(self, Row* row, double y, double weight, bint scored) noexcept nogil:
         """Learn a row and return its score before learning; `scored`: as `predict_one` gives it."""
         cdef Row inside, mean
-        cdef double p = 0.0, slope = 0.0, shown = 0.0, at_zero
-        if scored and self.separate_score:
+        cdef double p = 0.0, slope = 0.0, shown = 0.0, raw = 0.0, apart = 0.0, at_zero
+        cdef bint calibrated = self.calibration is not None
+        if calibrated:
+            raw = self.predict_raw(row, &apart)
+            shown = self.calibrate(raw, apart)
+        elif scored and self.separate_score:
             shown = self.predict_one(row)
         if self.inside:
             self.with_intercept(row, &inside)
@@ -95,7 +110,7 @@ cdef class Single(RowLearner):
         if self.needs_slope:
             p = self.query(row)
             slope = self.loss.slope_at(p, y)
-            if not (self.learns_events or self.separate_score):
+            if not (self.learns_events or self.separate_score or calibrated):
                 self.slope = slope
             slope *= weight
             if not is_learnable(p, slope, row):
@@ -117,6 +132,9 @@ cdef class Single(RowLearner):
                 self.batch.take(&mean)
                 self.step(&mean, 1.0, self.intercept_sum / self.batch.size)
                 self.intercept_sum = 0.0
+        if calibrated:
+            self.calibration.learn(raw + apart, y, weight)
+            return shown
         return shown if self.separate_score else p
 
     cdef inline double query(self, Row* row) noexcept nogil:
@@ -168,25 +186,35 @@ cdef class Single(RowLearner):
 
     def coefficients(self):
         """Return the weights of all features, an array of outputs x features."""
-        return self.weights.values(self.shift, self.shift + self.features)[None, :]
+        found = self.weights.values(self.shift, self.shift + self.features)[None, :]
+        return found if self.calibration is None else self.calibration.scale * found
 
     def weights_at(self, Py_ssize_t slot):
         """Return the weights of one feature, one per output."""
         if not 0 <= slot < self.features:
             return np.zeros(1)
-        return self.weights.values(self.shift + slot, self.shift + slot + 1)
+        found = self.weights.values(self.shift + slot, self.shift + slot + 1)
+        return found if self.calibration is None else self.calibration.scale * found
 
     def intercepts(self):
+        found = np.zeros(1)
         if self.inside:
-            return self.weights.values(0, 1)
-        if self.free_intercept is not None:
-            return self.free_intercept.values(0, 1)
-        return np.zeros(1)
+            found = self.weights.values(0, 1)
+        elif self.free_intercept is not None:
+            found = self.free_intercept.values(0, 1)
+        if self.calibration is None:
+            return found
+        return self.calibration.scale * found + self.calibration.shift
 
     def scoring(self):
         """Return the form of each output's score, and the free intercepts; None without them."""
-        apart = self.free_intercept
-        return [self.weights.scoring()], None if apart is None else apart.values(0, 1)
+        apart, form = self.free_intercept, self.weights.scoring()
+        intercept = None if apart is None else apart.values(0, 1)
+        if self.calibration is None:
+            return [form], intercept
+        form = {"kind": "mixture", "shares": [self.calibration.scale], "members": [form]}
+        intercept = np.zeros(1) if intercept is None else intercept
+        return [form], self.calibration.scale * intercept + self.calibration.shift
 
     def penalized_weights(self):
         """Return the vector of weights that the penalty applies to."""
@@ -194,6 +222,8 @@ cdef class Single(RowLearner):
 
     def bound(self, u, intercept):
         """Return the regret bound against the weights u and an intercept."""
+        if self.calibration is not None:
+            return None, "the bound is on scores that are not calibrated"
         if u is not None and np.ndim(u) == 1 and self.inside:
             u = np.concatenate([[intercept], u])
         bound, reason = self.weights.rule.bound(u)
@@ -214,10 +244,14 @@ cdef class Single(RowLearner):
             self.free_intercept.swap_classes()
         if self.batch is not None:
             self.batch.swap_classes()
+        if self.calibration is not None:
+            self.calibration.swap_classes()
         self.intercept_sum = -self.intercept_sum
 
     def state(self):
         state = {"features": self.features, "weights": self.weights.state()}
+        if self.calibration is not None:
+            state["calibration"] = self.calibration.state()
         if self.free_intercept is not None:
             state["intercept"] = self.free_intercept.state()
         if self.batch is not None:
@@ -230,6 +264,8 @@ cdef class Single(RowLearner):
         self.weights.restore(state["weights"])
         if self.free_intercept is not None:
             self.free_intercept.restore(state["intercept"])
+        if self.calibration is not None:
+            self.calibration.restore(state["calibration"])
         if self.batch is not None:
             self.batch.restore(state["batch"])
             self.intercept_sum = state["intercept_sum"]

@@ -56,6 +56,9 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         penalty; False: none.
     class_weight
         A factor on the weight of events for each label.
+    calibrated
+        Scores are log-odds that two numbers, learned from the scores before each label was used,
+        have calibrated. For the logistic loss.
     average
         Which iterate is reported and predicts: "last", "uniform", "tail" or "random".
     batch
@@ -85,6 +88,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         features: Reader | None = None,
         fit_intercept: bool | str = True,
         class_weight: Mapping[Hashable, float] | None = None,
+        calibrated: bool = False,
         average: str = "last",
         batch: int = 1,
         seed: int | None = None,
@@ -95,6 +99,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         self.features = features
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.calibrated = calibrated
         self.average = average
         self.batch = batch
         self.seed = seed
@@ -106,6 +111,11 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             raise IncompatibleError(
                 f"{type(self).__name__}: {self._loss!r} is a regression loss; "
                 "use LinearRegressor, or a loss of classes such as Logistic, Hinge or Softmax"
+            )
+        if self.calibrated and not isinstance(self._loss, Logistic):
+            raise IncompatibleError(
+                f"{type(self).__name__}: the scores of {self._loss!r} are no log-odds that could "
+                "be calibrated; use loss=Logistic(), or calibrated=False"
             )
         if not isinstance(self.class_weight, Mapping | None):
             raise IncompatibleError(

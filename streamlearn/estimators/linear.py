@@ -72,6 +72,7 @@ class Linear(base.Estimator):
     average: str
     batch: int
     seed: int | None
+    calibrated: bool = False
 
     _default_loss: Loss
 
@@ -140,7 +141,8 @@ class Linear(base.Estimator):
         if isinstance(loss, VectorLoss):
             outputs = max(loss.outputs, 1)
             return Joint(rule, penalty, loss, intercept, self.average, batch, seed, outputs)
-        return Single(rule, penalty, loss, intercept, self.average, batch, seed)
+        calibrated = bool(self.calibrated)
+        return Single(rule, penalty, loss, intercept, self.average, batch, seed, calibrated)
 
     # -- internal interface -----------------------------------------------------------------------
     #

@@ -1,8 +1,8 @@
 """Presets: the papers' algorithms by name, with numbers as parameters.
 
 A preset is a LinearClassifier or LinearRegressor with a fixed rule, loss and penalty. It takes the
-same options: features, fit_intercept, average, batch, seed, and class_weight for classifiers. Each
-algorithm is one recipe; its classifier and its regressor differ in their losses.
+same options: features, fit_intercept, average, batch, seed, and class_weight and calibrated for
+classifiers. Each algorithm is one recipe; its classifier and its regressor differ in their losses.
 """
 
 from __future__ import annotations
@@ -70,6 +70,7 @@ class ClassifierOptions(Preset):
     """What classifiers take besides."""
 
     class_weight: Mapping[Hashable, float] | None = field(default=None, kw_only=True)
+    calibrated: bool = field(default=False, kw_only=True)
 
 
 class SparseRecipe(Preset):

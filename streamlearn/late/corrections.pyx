@@ -151,6 +151,10 @@ def check_corrections(estimator):
     cdef Single one
     if isinstance(learner, (Single, OneVersusRest)):
         one = output_of(learner, 0)
+        if one.calibration is not None:
+            raise IncompatibleError(
+                "corrections cannot be undone in a calibration, which is no sum of slopes; use "
+                "calibrated=False, or no corrections")
         special = one.learns_events or one.observes_events or one.separate_score
         if not special and one.batch is None and one.weights.rule.sums_gradients:
             return
