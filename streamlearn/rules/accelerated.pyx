@@ -36,17 +36,22 @@ cdef class AcceleratedDualAveraging(Dual):
     _names = ("gamma", "smoothness")
     _examples = ((), (0.5, 2.0))
     fields = (
-        Field("gradients", merge="sum", flips_sign=True),
+        Field("gradients", flips_sign=True),
         Field("total", flips_sign=True),
         Field("seen"),
     )
     scalars = (*Dual.scalars, "longest", "coming")
     needs = (one_output_on_simplex, euclidean, smooth)
+    scalar_merges = {}
     cdef readonly double gamma
     cdef readonly object smoothness
     cdef public double longest, coming
     cdef double bend
     cdef StepSums history
+
+    @property
+    def why_no_merge(self):
+        return "it extrapolates along one sequence of steps; use DualAveraging"
 
     def __init__(self, gamma=1.0, smoothness=None):
         self.gamma = number("AcceleratedDualAveraging", "gamma", gamma, low=0.0)

@@ -25,7 +25,11 @@ cdef class AdaGrad(CachingRule):
 
     _names = ("step",)
     _examples = ((0.1,),)
-    fields = (Field("weight", flips_sign=True), Field("squares", merge="sum"), Field("seen"))
+    fields = (
+        Field("weight", merge="slotwise", flips_sign=True), Field("squares", merge="slotwise"),
+        Field("seen", merge="derived"),
+    )
+    evidence = "squares"
     needs = (coordinatewise,)
     cdef readonly double step
 
@@ -34,6 +38,22 @@ cdef class AdaGrad(CachingRule):
 
     cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
         self.cell(j)[SEEN] = self.t
+
+    @property
+    def merges_by_slot(self):
+        """Not with a penalty, which shrinks slots that no event touches."""
+        return self.penalty.simple and self.penalty.l1 + self.penalty.l2 == 0.0
+
+    def settle(self):
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            self.cell(j)[WEIGHT] = self.weight(j)
+            self.cell(j)[SEEN] = self.t
+
+    def derive(self):
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            self.cell(j)[SEEN] = self.t
 
     cdef double after(self, Py_ssize_t j, double t) noexcept nogil:
         """Return the weight of slot j after t steps, if it stays untouched."""

@@ -21,7 +21,11 @@ cdef class AdaGradDualAveraging(Rule):
 
     _names = ("step", "delta")
     _examples = ((0.3,), (0.5, 0.2))
-    fields = (Field("gradients", merge="sum", flips_sign=True), Field("squares", merge="sum"))
+    fields = (
+        Field("gradients", merge="slotwise", flips_sign=True), Field("squares", merge="slotwise"),
+    )
+    evidence = "squares"
+    sums_gradients = True
     needs = (coordinatewise,)
     cdef readonly double step, delta
     cdef bint berhu
@@ -32,6 +36,11 @@ cdef class AdaGradDualAveraging(Rule):
 
     def start(self):
         self.berhu = not self.penalty.simple
+
+    @property
+    def merges_by_slot(self):
+        """Not with a penalty, which grows with t for all slots alike."""
+        return self.penalty.simple and self.penalty.l1 + self.penalty.l2 == 0.0
 
     cdef double after(self, Py_ssize_t j, double t) noexcept nogil:
         cdef double s = self.cell(j)[SUM]

@@ -17,6 +17,9 @@ cdef class AdaptiveCurvature(ProjectedSubgradient):
     """Subgradient steps with added curvature."""
 
     scalars = (*ProjectedSubgradient.scalars, "R", "curvature", "since")
+    scalar_merges = {
+        **ProjectedSubgradient.scalar_merges, "R": "max", "curvature": "mean", "since": "max",
+    }
     needs = (plain_l2,)
 
     def start(self):

@@ -37,12 +37,27 @@ cdef class AROW(EventRule):
 
     _names = ("r",)
     _examples = ((), (0.1,))
-    fields = (Field("mu", flips_sign=True), Field("sigma", start=1.0))
+    fields = (
+        Field("mu", merge="slotwise", flips_sign=True), Field("sigma", 1.0, merge="slotwise"),
+    )
+    evidence = "sigma"  # settled: the precision
     needs = (hinge, unpenalized)
     cdef readonly double r
 
     def __init__(self, r=1.0):
         self.r = number("AROW", "r", r, above=0.0)
+
+    def settle(self):
+        """Replace variances by precisions, which add up."""
+        self.invert()
+
+    def derive(self):
+        self.invert()
+
+    cdef void invert(self) noexcept nogil:
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            self.cell(j)[SIGMA] = 1.0 / self.cell(j)[SIGMA]
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         return self.cell(j)[MU]

@@ -47,12 +47,13 @@ cdef class CoinBetting(SelfTuning):
     _names = ("alpha", "beta")
     _examples = ((), (0.5, 2.0))
     fields = (
-        Field("weight", flips_sign=True),  # derived from the others
+        Field("weight", merge="derived", flips_sign=True),
         Field("largest", merge="max"),
-        Field("absolute", merge="sum"),
-        Field("sum", merge="sum", flips_sign=True),
-        Field("reward", merge="sum"),
+        Field("absolute", merge="slotwise"),
+        Field("sum", merge="slotwise", flips_sign=True),
+        Field("reward", merge="slotwise"),
     )
+    evidence = "absolute"
     cdef readonly double alpha, beta
     cdef double unclipped_score  # of the event scored last
 
@@ -64,6 +65,16 @@ cdef class CoinBetting(SelfTuning):
         """The formula above; 0 where m^2 is not a normal number."""
         cdef double w = (self.alpha + R) * theta / (m * (G + self.beta * m))
         return w if TINY < m < HUGE else 0.0
+
+    def derive(self):
+        cdef Py_ssize_t j
+        cdef double* cell
+        for j in range(self.n):
+            cell = self.cell(j)
+            cell[REWARD] = larger(0.0, cell[REWARD])
+            cell[WEIGHT] = 0.0
+            if cell[LARGEST] > 0.0:
+                cell[WEIGHT] = self.bet(cell[LARGEST], cell[ABSOLUTE], cell[SUM], cell[REWARD])
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         return self.cell(j)[WEIGHT]

@@ -28,7 +28,10 @@ cdef class DiagonalNewton(Normalized):
 
     _names = ("prior", "size")
     _examples = ((), (0.7,), (3.0, "typical"))
-    fields = (Field("weight", flips_sign=True), Field("curvature"))
+    fields = (
+        Field("weight", merge="slotwise", flips_sign=True), Field("curvature", merge="slotwise"),
+    )
+    evidence = "curvature"
     cdef readonly double prior
 
     def __init__(self, prior=3.0, size="largest"):

@@ -25,8 +25,13 @@ import numpy as np
 cdef class Dual(RecordedSteps):
     """The base class of dual averaging rules."""
 
-    fields = (Field("gradients", merge="sum", flips_sign=True),)
+    fields = (Field("gradients", merge="mean", flips_sign=True),)
     scalars = ("t", "largest_gradient", "bound_sum", "slots_at_start", "statistic_state")
+    scalar_merges = {
+        "t": "mean", "largest_gradient": "max", "bound_sum": "mean", "slots_at_start": "max",
+        "statistic_state": "derived",
+    }
+    sums_gradients = True
     needs = (one_output_on_simplex,)
 
     def start(self):
@@ -228,6 +233,11 @@ cdef class Dual(RecordedSteps):
     def restored(self):
         self.vector.rebuild()
         self.reshape()
+
+    def derive(self):
+        if self.tracks_statistic:
+            self.vector.refresh()
+        self.restored()
 
     @property
     def step_size(self):

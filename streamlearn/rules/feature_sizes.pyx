@@ -23,6 +23,7 @@ from streamlearn.rules.table cimport SlotTable
 from streamlearn.rules.slot_state import Field
 
 # a slot's numbers begin with the largest |x| and 1 / size
+DEF INVERSE = 1
 DEF ROOTS = 2  # the sum of sqrt|x|, followed by the count
 DEF TINY = 1e-150  # the inverse of a smaller size would overflow; such a feature counts as 0
 
@@ -78,7 +79,14 @@ cdef inline Pair within(Pair x, Pair largest) noexcept nogil:
 cdef class LargestSizes(FeatureSizes):
     """Sizes that are the largest |x|."""
 
-    fields = (Field("largest", merge="max"), Field("inverse"))
+    fields = (Field("largest", merge="max"), Field("inverse", merge="derived"))
+
+    def derive(self):
+        cdef Py_ssize_t j
+        cdef double* cell
+        for j in range(self.n):
+            cell = self.cell(j)
+            cell[INVERSE] = 1.0 / cell[0] if cell[0] > TINY else 0.0
 
     cdef void observe(self, Row* row) noexcept nogil:
         cdef Pair largest, inverse, x
@@ -115,10 +123,17 @@ cdef class TypicalSizes(FeatureSizes):
 
     fields = (
         Field("largest", merge="max"),
-        Field("inverse"),
+        Field("inverse", merge="derived"),
         Field("roots", merge="sum"),
         Field("count", merge="sum"),
     )
+
+    def derive(self):
+        cdef Py_ssize_t j
+        cdef double* cell
+        for j in range(self.n):
+            cell = self.cell(j)
+            cell[INVERSE] = (cell[ROOTS + 1] / cell[ROOTS]) ** 2 if cell[0] > TINY else 0.0
 
     cdef void observe(self, Row* row) noexcept nogil:
         cdef Pair largest, inverse, roots, count, x, there

@@ -51,7 +51,8 @@ cdef class L1ForwardBackward(RecordedSteps):
     """ForwardBackward for penalties with an l1 part."""
 
     _names = ("step",)
-    fields = (Field("vector", flips_sign=True), Field("mark"))
+    fields = (Field("vector", merge="average", flips_sign=True), Field("mark", merge="max"))
+    scalar_merges = {"t": "mean", "scale": "max", "drift": "max"}  # settled: 1 and 0
     scalars = ("t", "scale", "drift")
     cdef readonly Schedule step
     cdef public double scale, drift

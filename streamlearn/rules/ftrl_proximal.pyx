@@ -26,7 +26,8 @@ cdef class FTRLProximal(CachingRule):
 
     _names = ("alpha", "beta")
     _examples = ((), (0.2, 0.5))
-    fields = (Field("z", flips_sign=True), Field("n", merge="sum"))
+    fields = (Field("z", merge="slotwise", flips_sign=True), Field("n", merge="slotwise"))
+    evidence = "n"
     needs = (coordinatewise,)
     penalty_counts_once = True
     cdef readonly double alpha, beta

@@ -55,7 +55,9 @@ cdef class L1GradientDescent(Rule):
     """GradientDescent for penalties with an l1 part."""
 
     _names = ("step",)
-    fields = (Field("weight", flips_sign=True), Field("seen"))
+    fields = (
+        Field("weight", merge="average", flips_sign=True), Field("seen", merge="derived"),
+    )
     cdef readonly Schedule step
     cdef double l1, l2
 
@@ -73,6 +75,17 @@ cdef class L1GradientDescent(Rule):
 
     cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
         self.cell(j)[SEEN] = self.t
+
+    def settle(self):
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            self.cell(j)[WEIGHT] = self.weight(j)
+        self.derive()
+
+    def derive(self):
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            self.cell(j)[SEEN] = self.t
 
     cdef double replay(self, double w, double t, double now, double* total) noexcept nogil:
         """Return w after the steps t+1 .. now; `total` accumulates the weights on the way."""

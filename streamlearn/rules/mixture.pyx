@@ -20,6 +20,8 @@ from streamlearn.rules.feature_sizes cimport FeatureSizes
 from streamlearn.core.memory cimport reallocate
 from streamlearn.rules.table cimport SlotTable, to_array, copy_from_array
 
+import numpy as np
+
 from streamlearn.errors import ModelFileError
 from streamlearn.rules.coin_betting import CoinBetting
 from streamlearn.rules.diagonal_newton import DiagonalNewton
@@ -58,6 +60,7 @@ cdef class Mixture(EventRule):
     _names = ("rules", "share")
     _examples = ((), ((CoinBetting(), NormalizedAdaptive(2.0)), 0.01))
     scalars = ("t", "variance")
+    scalar_merges = {"t": "mean", "variance": "mean", "regret_sums": "mean", "loss_sums": "sum"}
     cdef readonly tuple rules
     cdef readonly double share
     cdef readonly tuple members
@@ -223,7 +226,7 @@ cdef class Mixture(EventRule):
     cdef void apply(
         self, Row* row, Loss loss, double y, double weight, double p, double slope
     ) noexcept nogil:
-        cdef double d, spread = 0.0, g = weight * slope, rate, least, total = 0.0
+        cdef double d, spread = 0.0, g = weight * slope, least
         cdef int k
         # all slopes before all updates, so that their exponentials are computed in parallel
         for k in range(self.count):
@@ -248,6 +251,15 @@ cdef class Mixture(EventRule):
             least = fmin(least, self.regrets[k])
             spread += self.pi[k] * d * d
         self.variance += g * g * spread
+        self.share_out(least)
+        self.t += 1.0
+        if self.recording:
+            self.record()
+
+    cdef void share_out(self, double least) noexcept nogil:
+        """Set the shares from the regrets, of which this is the least."""
+        cdef double rate, total = 0.0
+        cdef int k
         if self.variance > 0.0:
             rate = sqrt(self.log_count / self.variance)
             for k in range(self.count):
@@ -256,9 +268,40 @@ cdef class Mixture(EventRule):
             total = (1.0 - self.share) / total
             for k in range(self.count):
                 self.pi[k] = self.pi[k] * total + self.share / self.count
-        self.t += 1.0
-        if self.recording:
-            self.record()
+
+    # -- several workers --------------------------------------------------------------------------
+
+    @property
+    def why_no_merge(self):
+        reasons = [member.why_no_merge for member in self.members]
+        return next((reason for reason in reasons if reason is not None), None)
+
+    def parts(self):
+        inner = [part for member in self.members for part in member.parts()]
+        return [*self.sizes.values(), *inner, self]
+
+    @property
+    def regret_sums(self):
+        """The sums c_k of the members."""
+        return to_array(self.regrets, self.count)
+
+    @regret_sums.setter
+    def regret_sums(self, sums):
+        copy_from_array(self.regrets, sums)
+
+    @property
+    def loss_sums(self):
+        """The sums of the members' progressive losses, as an array."""
+        return np.array(self.losses)
+
+    @loss_sums.setter
+    def loss_sums(self, sums):
+        cdef int k
+        for k in range(self.count):
+            self.totals[k].sum, self.totals[k].rest, self.totals[k].last.n = sums[k], 0.0, 0
+
+    def derive(self):
+        self.share_out(min([self.regrets[k] for k in range(self.count)]))
 
     # -- averages --------------------------------------------------------------------------------
 

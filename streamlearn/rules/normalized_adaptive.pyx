@@ -31,7 +31,11 @@ cdef class NormalizedAdaptive(Normalized):
 
     _names = ("rate", "update", "size")
     _examples = ((), (4.0, "implicit"), (16.0, "invariant"), (1.0, "explicit", "typical"))
-    fields = (Field("weight", flips_sign=True), Field("squares", merge="sum"))
+    fields = (
+        Field("weight", merge="slotwise", flips_sign=True), Field("squares", merge="slotwise"),
+    )
+    evidence = "squares"
+    scalar_merges = {**Normalized.scalar_merges, "norm": "mean"}
     scalars = (*Normalized.scalars, "norm")
 
     def __init__(self, rate=1.0, update="explicit", size="largest"):

@@ -44,7 +44,7 @@ cdef class PassiveAggressive(EventRule):
 
     _names = ("variant", "C")
     _examples = ((), ("",), ("I", 0.05), ("II", 0.1))
-    fields = (Field("weight", flips_sign=True),)
+    fields = (Field("weight", merge="average", flips_sign=True),)
     needs = (hinge_or_epsilon_insensitive, unpenalized)
     cdef readonly str variant
     cdef readonly double C

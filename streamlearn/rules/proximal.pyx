@@ -58,6 +58,12 @@ cdef class Proximal(AdaptiveCurvature):
         if self.horizon is not None:
             self.first = best_tau(self.l2, self.R, self.given_bound, self.horizon)
 
+    @property
+    def why_no_merge(self):
+        if self.optimistic:
+            return "its phases belong to one stream; set radius, or use Pegasos"
+        return None
+
     def for_intercept(self):
         from streamlearn.penalties.norms import Zero
 

@@ -2,7 +2,7 @@
 
 A rule declares
 
-- `fields`: its numbers per slot, each with a start value, how the numbers of two workers merge,
+- `fields`: its numbers per slot, each with a start value, how those of several workers merge,
   and whether the sign flips when the two classes are swapped (rules/slot_state.pyx);
 - `scalars`: the names of its other state;
 - `needs`: its requirements on the penalty and the loss (rules/requirements.py);
@@ -34,7 +34,9 @@ cdef class Rule(SlotState):
     value 1). `learns_events`: an EventRule. `penalty_counts_once`: the penalty counts once against
     the sum of all losses, not once per event. `can_share_table`: its numbers may be stored next to
     those of other rules. `stays_finite`: its state stays finite whatever the row; for other rules
-    the engine rejects rows that would overflow.
+    the engine rejects rows that would overflow. `sums_gradients`: the weights follow from a sum of
+    gradients, so one of them can be subtracted. `scalar_merges`: how the scalars of several workers
+    merge, and `evidence`: the field that grows with what a worker saw of a slot (rules/merging.py).
     """
 
     scalars = ("t",)
@@ -44,6 +46,9 @@ cdef class Rule(SlotState):
     penalty_counts_once = False
     can_share_table = False
     stays_finite = False
+    sums_gradients = False
+    scalar_merges = {"t": "mean"}
+    evidence = None
 
     def __cinit__(self):
         self.averages_lazily = True
@@ -177,12 +182,26 @@ cdef class Rule(SlotState):
         """The step size of the next event, if it is the same for all slots."""
         return None
 
+    # -- several workers: rules/merging.py ---------------------------------------------------------
+
     @property
-    def sums_gradients(self):
-        """Whether the weights follow from a sum of gradients, so one of them can be subtracted."""
-        if self.learns_events:
-            return False
-        return any([field.merge == "sum" and field.flips_sign for field in self.fields])
+    def why_no_merge(self):
+        """Why the states of several workers cannot be merged; None if they can."""
+        return None
+
+    @property
+    def merges_by_slot(self):
+        """Whether each slot merges by who saw it; otherwise all slots are means of the workers."""
+        return True
+
+    def fresh(self):
+        """Return a rule of the same kind and parameters that has learned nothing."""
+        cdef Rule rule = type(self)(**self.params).bind(self.penalty, self.loss)
+        rule.free_slots = self.free_slots
+        return rule
+
+    def settle(self):
+        self.rebase()
 
     # -- state, from the declaration --------------------------------------------------------------
 

@@ -19,7 +19,11 @@ import numpy as np
 cdef class Scaled(RecordedSteps):
     """A rule whose weights are a scalar times a vector."""
 
-    fields = (Field("vector", flips_sign=True),)
+    fields = (Field("vector", merge="average", flips_sign=True),)
+    scalar_merges = {
+        "t": "mean", "scale": "max", "square": "derived", "peak": "derived", "changes": "derived",
+        "largest_gradient": "max", "bound_sum": "mean",
+    }
     scalars = ("t", "scale", "square", "peak", "changes", "largest_gradient", "bound_sum")
 
     def start(self):
@@ -109,6 +113,9 @@ cdef class Scaled(RecordedSteps):
         """Return l2/2 |w|^2, which is Psi(w) if l1 is 0: the norm is up to date."""
         return 0.5 * self.l2 * self.square if self.penalty.l1 == 0.0 else NAN
 
+    def derive(self):
+        self.refresh()
+
     # -- averages --------------------------------------------------------------------------------
 
     cdef void step_scalars(self, double* c, double* threshold) noexcept nogil:
@@ -137,6 +144,11 @@ cdef class ProjectedSubgradient(Scaled):
     """
 
     scalars = (*Scaled.scalars, "largest_loss", "largest_weight")
+    # steps of size 1/t after all events are those of one learner
+    scalar_merges = {
+        **Scaled.scalar_merges, "t": "sum", "bound_sum": "sum", "largest_loss": "max",
+        "largest_weight": "max",
+    }
 
     def start(self):
         Scaled.start(self)

@@ -18,6 +18,7 @@ cdef class SelfTuning(EventRule):
     """A rule without a step size parameter."""
 
     scalars = ("t", "low", "high")
+    scalar_merges = {"t": "mean", "low": "min", "high": "max"}
     needs = (*EventRule.needs, unpenalized)
     can_share_table = True
     stays_finite = True
@@ -62,6 +63,22 @@ cdef class Normalized(SelfTuning):
         """Use shared sizes (a dict by kind), whose owner measures the rows."""
         self.sizes = sizes[self.size]
         self.measures = False
+
+    def parts(self):
+        return [self.sizes, self] if self.measures else [self]
+
+    def settle(self):
+        """Replace weights in units of this worker's sizes by those of the features."""
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            self.cell(j)[0] *= self.sizes.cell(j)[1]
+
+    def derive(self):
+        cdef Py_ssize_t j
+        cdef double inverse
+        for j in range(self.n):
+            inverse = self.sizes.cell(j)[1]
+            self.cell(j)[0] = self.cell(j)[0] / inverse if inverse > 0.0 else 0.0
 
     def __sizeof__(self):
         return SelfTuning.__sizeof__(self) + (self.sizes.__sizeof__() if self.measures else 0)

@@ -18,7 +18,7 @@ class Field(NamedTuple):
 
     name: str
     start: float = 0.0
-    merge: str | None = None  # how the numbers of two workers combine: "sum", "max", or None
+    merge: str | None = None  # how the numbers of several workers combine: see rules/merging.py
     flips_sign: bool = False  # when the two classes are swapped
 
 
@@ -57,6 +57,20 @@ cdef class SlotState(Parameterized):
 
     cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
         """Initialize slot j where constant start values are not enough."""
+
+    def extend(self, n):
+        """Add slots up to n - 1."""
+        self.grow(n)
+
+    def parts(self):
+        """Return all that has numbers per slot or scalars, in the order of `derive`."""
+        return [self]
+
+    def settle(self):
+        """Bring the numbers of all slots to the current step, so that those of workers compare."""
+
+    def derive(self):
+        """Compute the numbers whose merge is "derived" from the others."""
 
     def slots(self):
         """Return a copy of the numbers of all slots."""

@@ -84,6 +84,12 @@ cdef class SparseMixture(SelfTuning):
     def __init__(self, share=1e-3):
         self.share = number("SparseMixture", "share", share, low=0.0, high=1.0)
 
+    @property
+    def why_no_merge(self):
+        return (
+            "its members share penalties and silent members follow the order of events; use "
+            "AdaGradDualAveraging or DualAveraging under l1, or the default without a penalty")
+
     def start(self):
         cdef int k
         SelfTuning.start(self)

@@ -28,7 +28,11 @@ cdef class TruncatedGradient(RecordedSteps):
 
     _names = ("step", "every", "ceiling")
     _examples = ((0.15,), (InverseSqrt(0.3), 3), (InverseSqrt(0.3), 2, 0.1))
-    fields = (Field("weight", flips_sign=True), Field("mark"), Field("seen"))
+    fields = (
+        Field("weight", merge="average", flips_sign=True), Field("mark", merge="derived"),
+        Field("seen", merge="derived"),
+    )
+    scalar_merges = {"t": "mean", "drift": "mean"}
     scalars = ("t", "drift")
     needs = (l1_only,)
     cdef readonly Schedule step
@@ -52,6 +56,18 @@ cdef class TruncatedGradient(RecordedSteps):
     cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
         self.cell(j)[MARK] = self.drift
         self.cell(j)[SEEN] = self.t
+
+    def settle(self):
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            self.cell(j)[WEIGHT] = self.weight(j)
+        self.derive()
+
+    def derive(self):
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            self.cell(j)[MARK] = self.drift
+            self.cell(j)[SEEN] = self.t
 
     cdef double truncation(self, double t) noexcept nogil:
         return self.step.at(t) * self.l1 * self.every

@@ -1,0 +1,211 @@
+"""What readers cost the learner, and what merging workers costs in loss.
+
+python -m benchmarks.fleet [--only readers|quality] [--events N] [--rounds N] [--sets NAME ...]
+
+Readers: the stages of one event in one process, from memory, without Kafka and Ray: JSON to rows
+(a reader's work), rows to bytes and back to the learner's rows (the work that readers add), and
+learning, from rows of the learner's own decoder and from packed ones. Ratios are of one run.
+
+Quality: K copies learn a set in turn, and are merged whenever they have learned a number of events
+together, after a warm start of one copy on the first fifth. The excess is over one learner's
+progressive log-loss on the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+import streamlearn as sl
+from benchmarks import data
+from benchmarks.formats import make_records
+from benchmarks.report import alternate, table, unprepared
+from streamlearn.rules.merging import merged
+from streamlearn.stream import Events, Fields, decoder_of
+from streamlearn.stream.formats.packed import PackedDecoder
+from streamlearn.stream.packed_rows import PackedRows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streamlearn.core.arrays import Array
+
+BATCH = 2000
+PARTITIONS = 4  # in a batch
+FIELDS = Fields(label="label", labels=(0, 1))
+WARM = 0.2
+RULES: dict[str, Callable[[], Any]] = {
+    "DualAveraging": lambda: sl.LinearClassifier(sl.rules.DualAveraging(gamma=5.0)),
+    "AdaGradDualAveraging": lambda: sl.LinearClassifier(sl.rules.AdaGradDualAveraging(0.3)),
+    "FTRLProximal": lambda: sl.LinearClassifier(sl.rules.FTRLProximal(0.1)),
+    "Pegasos": lambda: sl.LinearClassifier(
+        sl.rules.Pegasos(), loss=sl.losses.Logistic(), penalty=sl.penalties.L2(1e-3)
+    ),
+    "default": sl.LinearClassifier,
+}
+
+
+# -- readers ------------------------------------------------------------------------------------
+
+
+def packed_bytes(values: list[bytes]) -> list[tuple[bytes, list[bytes]]]:
+    """Return what a reader would send of one partition's records, in chunks."""
+    decoder, sent = decoder_of("json", sl.Hashing(20), FIELDS), []
+    size = BATCH // PARTITIONS
+    for start in range(0, len(values), size):
+        chunk, events, buffers = values[start : start + size], Events(), []
+        decoder.decode(chunk, events)
+        text = pickle.dumps(PackedRows.of(chunk, events), 5, buffer_callback=buffers.append)
+        sent.append((text, [bytes(buffer.raw()) for buffer in buffers]))
+    return sent
+
+
+def unpack(sent: list[tuple[bytes, list[bytes]]]) -> list[Events]:
+    """Turn what readers sent into the learner's rows, a batch of several partitions at a time."""
+    decoder, batches = PackedDecoder(sl.Hashing(20), FIELDS), []
+    for start in range(0, len(sent), PARTITIONS):
+        parts = [
+            pickle.loads(text, buffers=buffers)
+            for text, buffers in sent[start : start + PARTITIONS]
+        ]
+        batches.append(Events())
+        decoder.decode(PackedRows.joined(parts), batches[-1])
+    return batches
+
+
+def decode(values: list[bytes]) -> list[Events]:
+    """Decode JSON to rows, as a daemon without readers does."""
+    decoder, batches = decoder_of("json", sl.Hashing(20), FIELDS), []
+    for start in range(0, len(values), BATCH):
+        batches.append(Events())
+        decoder.decode(values[start : start + BATCH], batches[-1])
+    return batches
+
+
+def learn(make: Callable[..., Any], batches: list[Events]) -> Callable[[], None]:
+    """Return a run of a fresh model over rows."""
+    model = make(features=sl.Hashing(20))
+    model.progressive_events(batches[0])  # allocates all slots
+
+    def run() -> None:
+        for events in batches:
+            model.progressive_events(events)
+
+    return run
+
+
+def readers(events: int, rounds: int) -> None:
+    """Print the stages of an event."""
+    values = [msgspec.json.encode(record) for record in make_records(events)]
+    sent = packed_bytes(values)
+    plain, packed = decode(values), unpack(sent)
+    sparse = partial(
+        sl.LinearClassifier, sl.rules.DualAveraging(5.0), penalty=sl.penalties.L1(1e-3)
+    )
+    sides: dict[str, Callable[[], Any]] = {
+        "JSON to rows": partial(unprepared, partial(decode, values)),
+        "JSON to rows, and to bytes": partial(unprepared, partial(packed_bytes, values)),
+        "bytes to rows": partial(unprepared, partial(unpack, sent)),
+        "learn, l1": partial(learn, sparse, plain),
+        "learn packed rows, l1": partial(learn, sparse, packed),
+        "learn, default": partial(learn, sl.LinearClassifier, plain),
+        "learn packed rows, default": partial(learn, sl.LinearClassifier, packed),
+    }
+    timings = alternate(sides, rounds)
+    lines = []
+    for name, timing in timings.items():
+        base = name.replace(" packed rows", "").replace(", and to bytes", "")
+        base = "JSON to rows" if base == "bytes to rows" else base
+        ratio = "{:.2f} ({:.2f} to {:.2f})".format(*timings[base].ratio(timing))
+        lines.append([name, timing.per_event(events), ratio])
+    size = sum(len(text) + sum(map(len, buffers)) for text, buffers in sent) / events
+    print(f"{events:,} records of 12 fields; {size:.0f} bytes of packed rows a record\n")
+    print(table(["stage", "us/record", "ratio"], lines))
+
+
+# -- quality ------------------------------------------------------------------------------------
+
+
+def log_loss(scores: Array, labels: Array) -> float:
+    """Return the sum of log-losses; labels are -1 and 1."""
+    return float(np.logaddexp(0.0, -scores * labels).sum())
+
+
+def merged_model(model: Any, base: dict[str, Any], states: list[dict[str, Any]]) -> dict[str, Any]:
+    """Merge the weights and the intercept of several states of a model."""
+    [rule] = model.engine.learner.rules()
+    own = {"weights": rule}
+    if "intercept" in base["learner"]:
+        own["intercept"] = rule.for_intercept()
+    learner = dict(base["learner"])
+    for name, bound in own.items():
+        parts = [state["learner"][name]["rule"] for state in (base, *states)]
+        learner[name] = {"rule": merged(bound, parts[0], parts[1:])}
+    return {**base, "learner": learner}
+
+
+def workers_loss(
+    make: Callable[[], Any], examples: data.Examples, count: int, between: int | None
+) -> float:
+    """Return the mean log-loss of `count` workers, merged every `between` events; None: never."""
+    model = make()
+    X, y = examples.rows, examples.labels
+    start = int(len(y) * WARM)
+    model.learn_rows(X[:start], y[:start])
+    workers = [model.clone() for _ in range(count)]
+    for worker in workers:
+        worker.restore(model.state())
+    base, total = model.state(), 0.0
+    step = len(y) if between is None else between
+    for first in range(start, len(y), step):
+        for k, worker in enumerate(workers):
+            mine = np.arange(first + k, min(first + step, len(y)), count)
+            if len(mine):
+                total += log_loss(worker.progressive_rows(X[mine], y[mine]), y[mine])
+        if between is not None:
+            base = merged_model(model, base, [worker.state() for worker in workers])
+            for worker in workers:
+                worker.restore(base)
+    return total / (len(y) - start)
+
+
+def quality(names: list[str], counts: list[int], between: list[int]) -> None:
+    """Print the excess loss."""
+    lines = []
+    for source in (one for one in data.CLASSIFICATION if one.name in names):
+        examples = data.load(source, data.HOME)
+        for name, make in RULES.items():
+            single = workers_loss(make, examples, 1, None)
+            for count in counts:
+                excess = [
+                    f"{workers_loss(make, examples, count, size) - single:+.4f}"
+                    for size in [*between, None]
+                ]
+                lines.append([source.name, name, f"{single:.4f}", str(count), *excess])
+    head = ["set", "rule", "one learner", "workers", *(f"{size:,}" for size in between), "never"]
+    print(table(head, lines))
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__)
+    parser.add_argument("--only", choices=["readers", "quality"])
+    parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--sets", nargs="+", default=["a9a", "ijcnn1"])
+    parser.add_argument("--workers", type=int, nargs="+", default=[8])
+    parser.add_argument("--between", type=int, nargs="+", default=[1000, 10_000])
+    args = parser.parse_args()
+    if args.only != "quality":
+        readers(args.events, args.rounds)
+    if args.only != "readers":
+        quality(args.sets, args.workers, args.between)
+
+
+if __name__ == "__main__":
+    main()
