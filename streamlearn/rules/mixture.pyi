@@ -1,5 +1,8 @@
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from streamlearn.rules.event_rule import EventRule
 from streamlearn.rules.feature_sizes import SIZE_KINDS as SIZE_KINDS
 from streamlearn.rules.rule import Rule
@@ -17,6 +20,8 @@ class Mixture(EventRule):
     def members(self) -> tuple[Rule, ...]: ...
     @property
     def shares(self) -> list[float]: ...
+    regret_sums: NDArray[np.float64]
+    loss_sums: NDArray[np.float64]
     @property
     def losses(self) -> list[float]: ...
     def lay_table(self) -> None: ...
