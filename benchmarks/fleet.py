@@ -58,7 +58,8 @@ def packed_bytes(values: list[bytes]) -> list[tuple[bytes, list[bytes]]]:
     decoder, sent = decoder_of("json", sl.Hashing(20), FIELDS), []
     size = BATCH // PARTITIONS
     for start in range(0, len(values), size):
-        chunk, events, buffers = values[start : start + size], Events(), []
+        chunk, events = values[start : start + size], Events()
+        buffers: list[pickle.PickleBuffer] = []
         decoder.decode(chunk, events)
         text = pickle.dumps(PackedRows.of(chunk, events), 5, buffer_callback=buffers.append)
         sent.append((text, [bytes(buffer.raw()) for buffer in buffers]))
