@@ -50,6 +50,7 @@ cdef class Loss(AnyLoss):
     cdef double response_at(self, double p) noexcept nogil
     cdef double probability_at(self, double p) noexcept nogil
     cdef double score_of(self, double y) noexcept nogil
+    cdef double constant_at(self, double mean) noexcept nogil
     cdef bint accepts(self, double y) noexcept nogil
 
 

@@ -132,6 +132,13 @@ cdef class Loss(AnyLoss):
         """Return the score whose response is the label `y`."""
         return y
 
+    cdef double constant_at(self, double mean) noexcept nogil:
+        """Return the score with the least loss if it is the same for all labels of this mean.
+
+        For losses whose best constant is another statistic, this is an approximation.
+        """
+        return self.score_of(mean)
+
     cdef bint accepts(self, double y) noexcept nogil:
         """Return whether `y` is a valid label."""
         return isfinite(y)

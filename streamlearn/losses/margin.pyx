@@ -4,7 +4,7 @@
 The slope of a margin loss is -y s with s >= 0, and a step of length b moves m to m + s b.
 """
 
-from libc.math cimport INFINITY, exp, expm1, fabs, log, log1p, sqrt
+from libc.math cimport INFINITY, copysign, exp, expm1, fabs, log, log1p, sqrt
 
 from streamlearn.losses.loss cimport (
     LAST_EXPONENT, PendingEvents, Loss, entropy, exponential, exponential_curvature,
@@ -51,6 +51,9 @@ cdef class Hinge(MarginLoss):
         if margin < self.threshold or margin == self.threshold == 0.0:
             return -y
         return 0.0
+
+    cdef double constant_at(self, double mean) noexcept nogil:
+        return copysign(self.threshold, mean) if mean != 0.0 else 0.0
 
     cdef double conjugate_at(self, double a, double y) noexcept nogil:
         return a * y * self.threshold if 0.0 <= -a * y <= 1.0 else INFINITY
@@ -105,6 +108,9 @@ cdef class SquaredHinge(MarginLoss):
 
     cdef double flow_at(self, double p, double y, double b, double slope) noexcept nogil:
         return slope * (-expm1(-b) / b) if b > 0.0 else slope
+
+    cdef double constant_at(self, double mean) noexcept nogil:
+        return self.threshold * mean
 
     cdef double probability_at(self, double p) noexcept nogil:
         """Invert p = threshold (2 P(+1) - 1), which minimizes the mean loss over y = +-1."""
@@ -279,6 +285,9 @@ cdef class Logistic(MarginLoss):
             return -y
         return -y * ((lead + logistic_margin_gain(max(margin, LINEAR), b - lead)) / b)
 
+    cdef double constant_at(self, double mean) noexcept nogil:
+        return log((1.0 + mean) / (1.0 - mean))
+
     cdef double probability_at(self, double p) noexcept nogil:
         return 1.0 / (1.0 + exp(-p))
 
@@ -401,6 +410,9 @@ cdef class Exponential(MarginLoss):
             return -y * speed
         return -y * (lead / b + rest / b * log_growth(speed, rest))
 
+    cdef double constant_at(self, double mean) noexcept nogil:
+        return 0.5 * log((1.0 + mean) / (1.0 - mean))
+
     cdef double probability_at(self, double p) noexcept nogil:
         """Invert p = 1/2 log(P(+1)/P(-1)), which minimizes the mean loss over y = +-1."""
         return 1.0 / (1.0 + exp(-2.0 * p))
@@ -430,6 +442,9 @@ cdef class Novelty(Loss):
 
     cdef double slope_at(self, double p, double y) noexcept nogil:
         return -1.0 if p < self.threshold else 0.0
+
+    cdef double constant_at(self, double mean) noexcept nogil:
+        return 0.0  # labels tell nothing
 
     cdef double conjugate_at(self, double a, double y) noexcept nogil:
         return a * self.threshold if -1.0 <= a <= 0.0 else INFINITY

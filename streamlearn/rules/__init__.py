@@ -5,6 +5,7 @@ from streamlearn.rules.adagrad import AdaGrad
 from streamlearn.rules.adagrad_dual_averaging import AdaGradDualAveraging
 from streamlearn.rules.adaptive import Adaptive
 from streamlearn.rules.arow import AROW
+from streamlearn.rules.base_rate import BaseRate
 from streamlearn.rules.coin_betting import CoinBetting
 from streamlearn.rules.diagonal_newton import DiagonalNewton
 from streamlearn.rules.dual_averaging import DualAveraging
@@ -28,6 +29,7 @@ __all__ = [
     "AdaGrad",
     "AdaGradDualAveraging",
     "Adaptive",
+    "BaseRate",
     "CoinBetting",
     "DiagonalNewton",
     "DualAveraging",

@@ -23,6 +23,7 @@ from streamlearn.rules.table cimport SlotTable, to_array, copy_from_array
 import numpy as np
 
 from streamlearn.errors import ModelFileError
+from streamlearn.rules.base_rate import BaseRate
 from streamlearn.rules.coin_betting import CoinBetting
 from streamlearn.rules.diagonal_newton import DiagonalNewton
 from streamlearn.errors import IncompatibleError
@@ -43,6 +44,7 @@ def default_rules():
         DiagonalNewton(3.0, "typical"),
         CoinBetting(),
         NormalizedAdaptive(16.0, "invariant", "typical"),
+        BaseRate(),
     )
 
 
@@ -111,8 +113,8 @@ cdef class Mixture(EventRule):
 
     @property
     def intercept(self):
-        """Inside the row; the default members keep it outside the penalty."""
-        return "free" if self.rules == default_rules() else "inside"
+        """Inside the row, but outside the penalty for a base rate."""
+        return "free" if any([isinstance(rule, BaseRate) for rule in self.rules]) else "inside"
 
     def implementation(self, Penalty penalty):
         """Use the default members in the forms that take l1 and l2, if there is such a penalty."""
@@ -166,6 +168,7 @@ cdef class Mixture(EventRule):
         for sizes in self.sizes.values():
             (<FeatureSizes>sizes).grow(n)
         for member in self.members:
+            (<Rule>member).free_slots = self.free_slots
             (<Rule>member).grow(n)
         self.n = max(self.n, n)
         if self.recording:

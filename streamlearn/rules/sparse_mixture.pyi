@@ -13,5 +13,6 @@ class SparseMixture(SelfTuning):
     shares: list[float]
     regrets: list[float]
     penalties: list[float]
+    base_rate: list[float]
     @property
     def share(self) -> float: ...

@@ -21,7 +21,7 @@ from streamlearn.core.pairs cimport (
 from streamlearn.core.row cimport Row
 from streamlearn.rules.self_tuning cimport SelfTuning
 from streamlearn.rules.sparse_slot cimport (
-    AVERAGE, COIN, FOLLOWER, MEMBERS, NEWTON, Feature, Slot, Strengths, both, larger,
+    AVERAGE, COIN, FOLLOWER, IN_SLOTS, NEWTON, Feature, Slot, Strengths, both, larger,
     learn_moved, learn_steady, set_time, smaller, soft, threshold, weigh,
 )
 
@@ -38,7 +38,11 @@ DEF VOTING = 0.1
 DEF TINY = 1e-75  # features outside are ignored: sums of their squares could overflow
 DEF HUGE = 1e75
 
-NAMES = ("adaptive", "coin", "newton", "follower", "average")
+cdef enum:
+    BASE = IN_SLOTS  # the score of the mean label, on the intercept (rules/base_rate.pyx)
+    MEMBERS
+
+NAMES = ("adaptive", "coin", "newton", "follower", "average", "base rate")
 FIELDS = (  # of Slot
     *[Field(f"{name} z", flips_sign=True) for name in NAMES[:4]],
     *[Field(f"{name} penalty") for name in NAMES[:4]],
@@ -66,7 +70,8 @@ cdef class SparseMixture(SelfTuning):
 
     _names = ("share",)
     fields = FIELDS
-    scalars = (*SelfTuning.scalars, "features", "variance", "shares", "regrets", "penalties")
+    scalars = (*SelfTuning.scalars, "features", "variance", "shares", "regrets", "penalties",
+               "base_rate")
     needs = (scalar_loss, l1_and_l2)
     intercept = "free"
     stays_finite = True
@@ -80,6 +85,7 @@ cdef class SparseMixture(SelfTuning):
     cdef double[MEMBERS] penalty_sum
     cdef double[MEMBERS] scores
     cdef double coin_unclipped
+    cdef double labels, mass  # sum a y, sum a
 
     def __init__(self, share=1e-3):
         self.share = number("SparseMixture", "share", share, low=0.0, high=1.0)
@@ -107,6 +113,11 @@ cdef class SparseMixture(SelfTuning):
         self.share_out()
         self.set_strengths()
 
+    cdef double base_score(self) noexcept nogil:
+        """Return the score of the mean label, 0 without an intercept outside the penalty."""
+        cdef double mean = self.labels / (1.0 + self.mass)
+        return self.clip((<Loss>self.loss).constant_at(mean)) if self.free_slots > 0 else 0.0
+
     cdef void share_out(self) noexcept nogil:
         """Set what follows from the shares: who is silent, and who votes for the follower."""
         cdef double total = 0.0, best = 0.0
@@ -131,12 +142,11 @@ cdef class SparseMixture(SelfTuning):
         return self.strengths + (j >= self.free_slots)
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        cdef double[MEMBERS] w
-        cdef double total = 0.0
-        cdef Slot* slot = <Slot*>self.cell(j)
+        cdef double[IN_SLOTS] w
+        cdef double total = self.audible[BASE] * self.base_score() if j < self.free_slots else 0.0
         cdef int k
-        weigh(slot, 0.0, self.votes, self.strengths_of(j), w)
-        for k in range(MEMBERS):
+        weigh(<Slot*>self.cell(j), 0.0, self.votes, self.strengths_of(j), w)
+        for k in range(IN_SLOTS):
             total += self.audible[k] * w[k]
         return total
 
@@ -145,14 +155,15 @@ cdef class SparseMixture(SelfTuning):
         cdef Py_ssize_t j
         cdef Slot* slot
         cdef const Strengths* strengths
-        cdef double[MEMBERS] w
+        cdef double[IN_SLOTS] w
         cdef double[:, ::1] column = np.zeros((MEMBERS + 6, self.n))
         cdef int k
         for j in range(self.n):
             slot, strengths = <Slot*>self.cell(j), self.strengths_of(j)
             weigh(slot, 0.0, self.votes, strengths, w)
-            for k in range(MEMBERS):
+            for k in range(IN_SLOTS):
                 column[k, j] = w[k]
+            column[BASE, j] = self.base_score() if j < self.free_slots else 0.0
             column[MEMBERS, j] = slot.largest
             column[MEMBERS + 1, j] = slot.coin_largest
             column[MEMBERS + 2, j] = slot.absolute
@@ -209,6 +220,7 @@ cdef class SparseMixture(SelfTuning):
         store(p, steady)
         store(p + NEWTON, moved)
         p[AVERAGE] = average
+        p[BASE] = self.base_score()
         self.coin_unclipped = p[COIN]
         for k in range(MEMBERS):
             p[k] = self.clip(p[k])
@@ -264,6 +276,8 @@ cdef class SparseMixture(SelfTuning):
             self.penalty_sum[AVERAGE] += first(charges[2]) - second(charges[2])
         self.reweigh(weight * slope, p)
         self.watch_label(loss, y)
+        self.labels += weight * y
+        self.mass += weight
 
     cdef void reweigh(self, double slope, double p) noexcept nogil:
         """Update the shares by exponentiated gradient."""
@@ -324,6 +338,19 @@ cdef class SparseMixture(SelfTuning):
     def penalties(self, values):
         for k in range(MEMBERS):
             self.penalty_sum[<int>k] = values[k]
+
+    @property
+    def base_rate(self):
+        """The sums of labels and of weights."""
+        return [self.labels, self.mass]
+
+    @base_rate.setter
+    def base_rate(self, sums):
+        self.labels, self.mass = sums
+
+    def swap_classes(self):
+        self.labels = -self.labels
+        SelfTuning.swap_classes(self)
 
     def bound(self, u):
         return None, (

@@ -43,7 +43,7 @@ DEF DECAY = 3.0
 DEF LEAST = 1e-200  # added to divisors: 0 / 0 is 0
 
 cdef enum:
-    ADAPTIVE, COIN, NEWTON, FOLLOWER, AVERAGE, MEMBERS
+    ADAPTIVE, COIN, NEWTON, FOLLOWER, AVERAGE, IN_SLOTS
 
 
 cdef struct Slot:
@@ -60,7 +60,7 @@ cdef struct Slot:
 cdef struct Feature:
     Slot* slot
     double x  # 0: ignored
-    double[MEMBERS] w
+    double[IN_SLOTS] w
     double[2] inverse  # 1 / D of newton and follower
     double start, kept  # D w of the follower; what the average keeps
 

@@ -36,6 +36,10 @@ class Loss:
         """The score that stands for the label y of a regression."""
         return y
 
+    def constant(self, mean: float) -> float:
+        """The best constant score for labels of this mean."""
+        return self.score(mean)
+
 
 def slide(slope: float, time: float, distance: float) -> float:
     """The flow where the slope is constant: straight on, at rest once it meets the kink."""
@@ -47,6 +51,9 @@ class Hinge(Loss):
 
     def __init__(self, threshold: float = 1.0) -> None:
         self.threshold = threshold
+
+    def constant(self, mean: float) -> float:
+        return float(self.threshold * np.sign(mean))
 
     def value(self, p: Array, y: Array) -> Array:
         return np.maximum(0.0, self.threshold - y * p)
@@ -69,6 +76,9 @@ class SquaredHinge(Loss):
     def __init__(self, threshold: float = 1.0) -> None:
         self.threshold = threshold
 
+    def constant(self, mean: float) -> float:
+        return self.threshold * mean
+
     def value(self, p: Array, y: Array) -> Array:
         return 0.5 * np.maximum(0.0, self.threshold - y * p) ** 2
 
@@ -86,6 +96,9 @@ class Logistic(Loss):
     """log(1 + exp(-y p))."""
 
     smoothness = 0.25
+
+    def constant(self, mean: float) -> float:
+        return float(np.log((1.0 + mean) / (1.0 - mean)))
 
     def value(self, p: Array, y: Array) -> Array:
         return np.logaddexp(0.0, -y * p)
@@ -112,6 +125,9 @@ class Logistic(Loss):
 class Exponential(Loss):
     """exp(-y p)."""
 
+    def constant(self, mean: float) -> float:
+        return float(np.log((1.0 + mean) / (1.0 - mean))) / 2.0
+
     def value(self, p: Array, y: Array) -> Array:
         return np.exp(-y * p)
 
@@ -130,6 +146,9 @@ class Novelty(Loss):
 
     def __init__(self, threshold: float = 1.0) -> None:
         self.threshold = threshold
+
+    def constant(self, mean: float) -> float:
+        return 0.0
 
     def value(self, p: Array, y: Array) -> Array:
         return np.maximum(0.0, self.threshold - np.asarray(p))

@@ -9,7 +9,7 @@ from .losses import Loss
 from .penalties import Penalty
 from .rule import Rule, Vector
 from .sparse import _SparseMixture
-from .tuned import Clip, CoinBetting, DiagonalNewton, NormalizedAdaptive, _Tuned
+from .tuned import BaseRate, Clip, CoinBetting, DiagonalNewton, NormalizedAdaptive, _Tuned
 
 Maker = Callable[[int, Loss, Penalty], Rule]
 
@@ -18,6 +18,7 @@ DEFAULT: tuple[Maker, ...] = (
     partial(DiagonalNewton, size="typical"),
     CoinBetting,
     partial(NormalizedAdaptive, rate=16.0, update="invariant", size="typical"),
+    BaseRate,
 )
 
 

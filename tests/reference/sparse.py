@@ -9,9 +9,9 @@ import numpy as np
 from .losses import Loss
 from .penalties import ElasticNet, Penalty
 from .rule import Rule, Vector
-from .tuned import Clip, implicit, leaving
+from .tuned import BaseRate, Clip, implicit, leaving
 
-ADAPTIVE, NEWTON, COIN, FOLLOWER, AVERAGE = range(5)
+ADAPTIVE, NEWTON, COIN, FOLLOWER, AVERAGE, BASE = range(6)
 
 
 def ratio(a: Vector, b: Vector) -> Vector:
@@ -38,9 +38,10 @@ class _SparseMixture(Rule):
         self.z = np.zeros((3, n))
         self.G, self.E, self.C, self.R, self.A, self.m = np.zeros((6, n))
         self.follower, self.follower_G, self.follower_E, self.average = np.zeros((4, n))
-        self.psi = np.zeros((5, n))
+        self.psi = np.zeros((6, n))
+        self.base = BaseRate(n, loss, penalty, free)
         self.N, self.V = 0.0, 0.0
-        self.pi, self.c = np.full(5, 0.2), np.zeros(5)
+        self.pi, self.c = np.full(6, 1.0 / 6.0), np.zeros(6)
 
     def size(self) -> Vector:
         return np.asarray(ratio(self.roots, self.count) ** 2)
@@ -62,7 +63,8 @@ class _SparseMixture(Rule):
 
     def members(self, t: float) -> Vector:
         s = self.size()
-        w = np.zeros((5, self.n))
+        w = np.zeros((6, self.n))
+        w[BASE] = self.base.w
         w[ADAPTIVE] = ratio(self.soft(ADAPTIVE, t), s * self.E + t * self.l2)
         w[NEWTON] = ratio(self.soft(NEWTON, t), 3.0 * s**2 + self.C + t * self.l2)
         w[COIN] = self.coin(self.m, t)
@@ -85,7 +87,7 @@ class _SparseMixture(Rule):
             np.abs(x) > self.m, self.coin(np.maximum(self.m, np.abs(x)), t - 1), w[2]
         )
         clipped = np.clip(x, -self.M, self.M)
-        raw = np.array([w[k] @ (x if k == COIN else clipped) for k in range(5)])
+        raw = np.array([w[k] @ (x if k == COIN else clipped) for k in range(6)])
         p = np.array([self.clip(score) for score in raw])
         P = self.audible()
         self.score = float(P @ p)
@@ -105,10 +107,11 @@ class _SparseMixture(Rule):
         self.c = self.c + d
         self.V += float(self.pi @ d**2)
         if self.V > 0.0:
-            power = -np.sqrt(np.log(5.0) / self.V) * self.c
+            power = -np.sqrt(np.log(6.0) / self.V) * self.c
             pi = np.exp(power - np.max(power))
-            self.pi = (1.0 - self.share) * pi / pi.sum() + self.share / 5.0
+            self.pi = (1.0 - self.share) * pi / pi.sum() + self.share / 6.0
         self.clip.see(label)
+        self.base.step(X, y, weight)
         self.w = self.audible() @ self.members(t)
 
     def learn(

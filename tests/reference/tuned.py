@@ -92,6 +92,25 @@ class _Scaled(_Tuned):
         return x / np.where(self.s > 0.0, self.s, 1.0)
 
 
+class BaseRate(_Tuned):
+    """The score of the mean label, on the first `free` slots: an intercept."""
+
+    def __init__(self, n: int, loss: Loss, penalty: Penalty, free: int = 0) -> None:
+        super().__init__(n, loss, penalty)
+        self.labels = self.mass = 0.0
+        self.intercept = np.arange(n) < free
+
+    def learn(self, x: Vector, y: float, weight: float) -> None:
+        self.see(x)
+        self.labels += weight * y
+        self.mass += weight
+
+    def move(self, X: Vector, y: Vector, weight: Vector) -> None:
+        super().move(X, y, weight)
+        level = self.clip(self.loss.constant(self.labels / (1.0 + self.mass)))
+        self.w = np.where(self.intercept, level, 0.0)
+
+
 def implicit(loss: Loss, p: float, y: float, B: float) -> float:
     """Solve h = l'(p - h B, y): the slope after the step instead of before it."""
     g = float(loss.slope(p, y))
