@@ -52,7 +52,7 @@ class Daemon:
 
     def __init__(self, task: str, hold: int = 1000, timeout: str = '"drop"') -> None:
         settings = config.parse(CONFIG.format(task=task, hold=hold, timeout=timeout), environ={})
-        shared = config.feature_reader(settings.features, settings.format)
+        shared = config.feature_reader(settings.features)
         self.learners = Learners(config.estimators(settings), shared)
         self.reader = build.event_reader(settings, shared, list(self.learners))
         self.reader.attach(list(self.learners))
