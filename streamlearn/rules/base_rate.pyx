@@ -2,8 +2,8 @@
 
     m = sum a y / (1 + sum a),  w = the constant score for m on the intercept, 0 elsewhere
 
-over the events so far, of weight a. For two classes, -1 and +1, and the logistic loss, these are the
-odds (positives + 1/2) / (negatives + 1/2) of [Krichevsky81].
+over the events so far, of weight a. For two classes, -1 and +1, and the logistic loss, these are
+the odds (positives + 1/2) / (negatives + 1/2) of [Krichevsky81].
 """
 
 from streamlearn.losses.loss cimport DBL_MAX, Loss
@@ -21,6 +21,7 @@ cdef class BaseRate(SelfTuning):
     """
 
     scalars = (*SelfTuning.scalars, "labels", "mass")
+    scalar_merges = {**SelfTuning.scalar_merges, "labels": "sum", "mass": "sum"}
     intercept = "free"
     cdef public double labels, mass  # sum a y, sum a
     cdef double level  # the score

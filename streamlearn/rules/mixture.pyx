@@ -1,12 +1,12 @@
 """A mixture of rules by exponentiated gradient on the score.
 
-    p = sum pi_k p_k,  g = slope(p),  c_k += g (p_k - p),  V += g^2 sum pi_k (p_k - p)^2
-    pi_k proportional to exp(-sqrt(ln K / V) c_k), then (1 - share) pi + share / K
+    p = sum pi_k p_k,  d_k = slope(p) (p_k - p)
 
-The mixture is one linear model, w = sum pi_k w_k. Every member learns from its own score.
+The shares pi_k follow from the d_k (rules/shares.pxd). The mixture is one linear model,
+w = sum pi_k w_k. Every member learns from its own score.
 """
 
-from libc.math cimport INFINITY, exp, fabs, fmin, log, sqrt
+from libc.math cimport INFINITY, fabs, log
 from libc.stdlib cimport calloc, free
 
 from streamlearn.losses.loss cimport MAX_PENDING, Loss
@@ -18,6 +18,7 @@ from streamlearn.rules.event_rule cimport EventRule
 from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.feature_sizes cimport FeatureSizes
 from streamlearn.core.memory cimport reallocate
+from streamlearn.rules.shares cimport reweigh, set_shares
 from streamlearn.rules.table cimport SlotTable, to_array, copy_from_array
 
 import numpy as np
@@ -229,7 +230,7 @@ cdef class Mixture(EventRule):
     cdef void apply(
         self, Row* row, Loss loss, double y, double weight, double p, double slope
     ) noexcept nogil:
-        cdef double d, spread = 0.0, g = weight * slope, least
+        cdef double[MAX_RULES] excess
         cdef int k
         # all slopes before all updates, so that their exponentials are computed in parallel
         for k in range(self.count):
@@ -247,30 +248,14 @@ cdef class Mixture(EventRule):
             add_pending(&self.totals[k], self.scores[k], y, weight, self.slopes[k])
             if self.totals[k].last.n == MAX_PENDING:
                 add_sum(&self.totals[k], loss.sum_pending(&self.totals[k].last))
-        least = INFINITY
         for k in range(self.count):
-            d = self.scores[k] - p
-            self.regrets[k] += g * d
-            least = fmin(least, self.regrets[k])
-            spread += self.pi[k] * d * d
-        self.variance += g * g * spread
-        self.share_out(least)
+            excess[k] = weight * slope * (self.scores[k] - p)
+        reweigh(
+            self.count, self.log_count, self.share, excess, self.pi, self.regrets, &self.variance
+        )
         self.t += 1.0
         if self.recording:
             self.record()
-
-    cdef void share_out(self, double least) noexcept nogil:
-        """Set the shares from the regrets, of which this is the least."""
-        cdef double rate, total = 0.0
-        cdef int k
-        if self.variance > 0.0:
-            rate = sqrt(self.log_count / self.variance)
-            for k in range(self.count):
-                self.pi[k] = exp(rate * (least - self.regrets[k]))
-                total += self.pi[k]
-            total = (1.0 - self.share) / total
-            for k in range(self.count):
-                self.pi[k] = self.pi[k] * total + self.share / self.count
 
     # -- several workers --------------------------------------------------------------------------
 
@@ -304,7 +289,9 @@ cdef class Mixture(EventRule):
             self.totals[k].sum, self.totals[k].rest, self.totals[k].last.n = sums[k], 0.0, 0
 
     def derive(self):
-        self.share_out(min([self.regrets[k] for k in range(self.count)]))
+        set_shares(
+            self.count, self.log_count, self.share, self.pi, self.regrets, self.variance
+        )
 
     # -- averages --------------------------------------------------------------------------------
 

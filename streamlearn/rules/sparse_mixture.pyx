@@ -12,7 +12,7 @@ g (p_k - p) + Psi_k - Psi. Psi_k sums the penalties of the slots when they were 
 keeps an event at O(its features).
 """
 
-from libc.math cimport exp, fabs, fmin, log, sqrt
+from libc.math cimport fabs, log, sqrt
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.pairs cimport (
@@ -20,6 +20,7 @@ from streamlearn.core.pairs cimport (
 )
 from streamlearn.core.row cimport Row
 from streamlearn.rules.self_tuning cimport SelfTuning
+from streamlearn.rules.shares cimport reweigh
 from streamlearn.rules.sparse_slot cimport (
     AVERAGE, COIN, FOLLOWER, IN_SLOTS, NEWTON, Feature, Slot, Strengths, both, larger,
     learn_moved, learn_steady, set_time, smaller, soft, threshold, weigh,
@@ -274,33 +275,24 @@ cdef class SparseMixture(SelfTuning):
             store(self.penalty_sum, add(load(self.penalty_sum), charges[0]))
             store(self.penalty_sum + NEWTON, add(load(self.penalty_sum + NEWTON), charges[1]))
             self.penalty_sum[AVERAGE] += first(charges[2]) - second(charges[2])
-        self.reweigh(weight * slope, p)
+        self.charge(weight * slope, p)
         self.watch_label(loss, y)
         self.labels += weight * y
         self.mass += weight
 
-    cdef void reweigh(self, double slope, double p) noexcept nogil:
-        """Update the shares by exponentiated gradient."""
-        cdef double d, psi = 0.0, spread = 0.0, least, rate, total = 0.0
+    cdef void charge(self, double slope, double p) noexcept nogil:
+        """Charge the members their scores and penalties, and update the shares."""
+        cdef double[MEMBERS] excess
+        cdef double psi = 0.0
         cdef int k
         for k in range(MEMBERS):
             psi += self.audible[k] * self.penalty_sum[k]
         for k in range(MEMBERS):
-            d = slope * (self.scores[k] - p) + self.penalty_sum[k] - psi
-            self.regret[k] += d
-            spread += self.pi[k] * d * d
-        self.variance += spread
-        if self.variance > 0.0:
-            rate = sqrt(log(<double>MEMBERS) / self.variance)
-            least = self.regret[0]
-            for k in range(1, MEMBERS):
-                least = fmin(least, self.regret[k])
-            for k in range(MEMBERS):
-                self.pi[k] = exp(rate * (least - self.regret[k]))
-                total += self.pi[k]
-            for k in range(MEMBERS):
-                self.pi[k] = (1.0 - self.share) * self.pi[k] / total + self.share / MEMBERS
-            self.share_out()
+            excess[k] = slope * (self.scores[k] - p) + self.penalty_sum[k] - psi
+        reweigh(
+            MEMBERS, log(<double>MEMBERS), self.share, excess, self.pi, self.regret, &self.variance
+        )
+        self.share_out()
 
     # -- public interface and state ---------------------------------------------------------------
 
