@@ -6,6 +6,7 @@ the same rows. A stored file has both, and the non-zero weights, for every setti
 """
 
 import importlib
+import math
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -37,7 +38,7 @@ class Result:
     objective: float
     loss: float
     nonzero: int
-    final: float
+    final: float = math.nan
 
     def stored(self) -> list[float]:
         """Return the numbers, rounded."""
@@ -65,7 +66,7 @@ def result(
         objective=loss + strength * float(np.mean(norms)),
         loss=loss,
         nonzero=int(np.count_nonzero(weights)),
-        final=log_loss(examples.rows @ weights + intercept, examples.labels)
+        final=log_loss(np.asarray(examples.rows @ weights) + intercept, examples.labels)
         + strength * float(np.abs(weights).sum()),
     )
 
@@ -109,21 +110,20 @@ def follow_vw(examples: "Examples", strength: float, options: str) -> Result:
     """Learn with Vowpal Wabbit, whose saved weights are truncated."""
     module = importlib.import_module("vowpalwabbit")
     labels, every = examples.labels, -(-len(examples.labels) // PEER_READINGS)
-    found = []
+    ends = range(0, len(labels), every)
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "rows.txt"
         peers.write_vw(examples.rows, labels, path)
         lines = path.read_text("ascii").splitlines(keepends=True)
         with path.open("w", encoding="ascii") as file:
-            for k in range(0, len(lines), every):
+            for k in ends:
                 file.writelines(lines[k : k + every])
-                file.write(f"'save_{directory}/{len(found)} |\n")
-                found.append(k)
+                file.write(f"'save_{directory}/{k} |\n")
         command = f"-d {path} --quiet -b 18 --loss_function logistic --predict_only_model {options}"
         workspace = cast("peers.Workspace", module.Workspace(f"{command} --l1 {strength:g}"))
         loss = workspace.get_sum_loss() / len(labels)
         workspace.finish()
-        found = [saved_weights(Path(directory) / str(k)) for k in range(len(found))]
+        found = [saved_weights(Path(directory) / str(k)) for k in ends]
     size = examples.rows.shape[1]
     norms = [0.0, *[sum(abs(w) for j, w in one.items() if j != CONSTANT) for one in found[:-1]]]
     weights = np.array([found[-1].get(j, 0.0) for j in range(size)])

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 from benchmarks.sparse_baselines import Result
 
-SETS = ("a9a", "phishing", "sms_spam", "rcv1v2_ccat")
+SETS = ("a9a", "phishing", "sms_spam", "spambase")
 STRENGTHS = (1e-3, 1e-4)
 
 
@@ -37,11 +38,15 @@ def draw(ours: Mapping[str, Result], stored: Mapping[str, Any], path: Path) -> N
                 panel.step(xs, ys, where="post", color=f"C{k}", lw=1.0, marker=".", label=family)
             one = ours[key]
             panel.plot(one.nonzero, one.objective, "k*", ms=13, label="default, one setting")
-            panel.axvline(stored[key]["batch"], color="0.6", lw=0.8, ls=":")
+            batch = stored[key]["batch"]
+            panel.axvline(batch, color="0.6", lw=0.8, ls=":")
             panel.set_ylim(0.97 * one.objective, 1.35 * one.objective)
-            panel.set_xscale("symlog", linthresh=10.0)
+            panel.set_xscale("log")
+            panel.set_xlim(0.4 * min(one.nonzero, batch), 5.0 * max(one.nonzero, batch))
+            for axis in (panel.xaxis.set_major_formatter, panel.xaxis.set_minor_formatter):
+                axis(LogFormatter(minor_thresholds=(2.0, 0.5)))
     figure.supxlabel("non-zero weights (dotted: of the batch optimum)")
     figure.supylabel("progressive objective")
     handles, labels = panels[0][0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=5, fontsize=9)
+    figure.legend(handles, labels, loc="outside upper center", ncols=5, fontsize=9)
     figure.savefig(path, dpi=110)
