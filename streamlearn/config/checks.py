@@ -188,7 +188,7 @@ def field_roles(format: FormatConfig) -> Problems:  # noqa: A002 - the table's n
 
 def field_kinds(features: FeaturesConfig, format: FormatConfig) -> Problems:  # noqa: A002 - the table's name
     """Check the declarations of fields."""
-    roles = {getattr(format, role): role for role in ("label", "weight", "id")}
+    roles = {getattr(format, role): role for role in ("label", "weight", "id", "time")}
     for name, text in features.fields.items():
         path = f"features.fields.{name}"
         problem = field_problem(name, text)

@@ -331,6 +331,11 @@ def test_a_problem_says_what_is_expected() -> None:
         (KAFKA, {"features.fields": {"clicked": "category"}}, "features.fields.clicked"),
         (
             KAFKA,
+            {"format.time": "at", "features.fields": {"at": "time(hour)"}},
+            "features.fields.at",
+        ),
+        (
+            KAFKA,
             {"features.fields": {"user^clicked": "interaction"}},
             "features.fields.user^clicked",
         ),
