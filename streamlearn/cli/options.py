@@ -73,7 +73,7 @@ def add_format(parser: Parser) -> None:
     group.add_argument(
         "--descriptors",
         metavar="FILE",
-        help="file of protoc --include_imports --descriptor_set_out (protobuf)",
+        help="descriptor set of protoc, with all imports (protobuf)",
     )
     group.add_argument(
         "--message", metavar="NAME", help="the message in it, such as shop.Click (protobuf)"

@@ -25,5 +25,5 @@ def history_format(backfill: BackfillConfig, stream: FormatConfig) -> FormatConf
     kind = backfill.kind or (found.pop() if len(found) == 1 else None) or stream.kind
     if kind == stream.kind:
         return stream
-    own = {"delimiter": backfill.delimiter, "columns": (), "text": None}
-    return replace(stream, kind=kind, schema=None, descriptors=None, message=None, **own)
+    others = {"schema": None, "descriptors": None, "message": None, "columns": ()}
+    return replace(stream, kind=kind, delimiter=backfill.delimiter, **others)

@@ -264,7 +264,7 @@ def test_rules_run(name: str) -> None:
         path = iterates(rule)
         assert rule.t == 60
         assert np.all(np.isfinite(path))
-        assert np.any(path[-1] != path[0])
+        assert np.any(path[-1] != path[0]) or name == "BaseRate"  # which moves the intercept only
         assert np.isfinite(penalty.value(rule.w))
         before = rule.w.copy()
         rule.step(np.ones(N), 1.0, 0.0)
