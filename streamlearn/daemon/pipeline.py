@@ -167,7 +167,7 @@ class Pipeline:
             if part.invalid:
                 self.dead_letters.publish(part.records, part.invalid)
         for orphan, reason in self.event_reader.orphans():
-            self.dead_letters.publish(orphan, [(0, None, reason)], late=True)
+            self.dead_letters.publish(orphan, [(0, None, reason)])
 
     def _count(self, parts: Sequence[PartitionBatch], predicted: Array, learned: Array) -> int:
         """Update the counts; return how many events will never be learned."""

@@ -78,15 +78,6 @@ class Connection:
             f"'{self.client_id}-', or set checkpoint.transactions = false"
         )
 
-    def denied_group(self, name: str) -> SinkDeniedError:
-        """Return the error for a missing right on the group of a transactional id."""
-        who = f"user {self.security.username}" if self.security.username else "this client"
-        return SinkDeniedError(
-            f"kafka at {self.bootstrap}: not authorized for group {name}; grant {who} the right "
-            f"READ for groups with the prefix '{self.client_id}-', or set "
-            "checkpoint.transactions = false"
-        )
-
     def sink(
         self, topic: str, *, buffer_bytes: int = 32 << 20, fencing: Fencing | None = None
     ) -> KafkaSink:

@@ -23,12 +23,11 @@ from streamlearn.stream.records import name_bytes
 from streamlearn.stream.sinks.sink import Sink
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from streamlearn.kafka.connection import Connection
     from streamlearn.kafka.transactions import Fencing, Transactions
-    from streamlearn.stream.records import Header, Partition
-    from streamlearn.stream.sinks.sink import Origin
+    from streamlearn.stream.records import Header
 
 FULL_SECONDS = 5.0  # maximum time that `send` waits on a full buffer
 OVERHEAD = 256  # bytes of a record batch with one record, without the record's data
@@ -47,8 +46,6 @@ class KafkaSink(Sink):
         self._fencing = fencing
         self._largest = 0
         self._transactions: Transactions | None = None
-        self._published: dict[Partition, int] = {}  # up to where, in the open transaction
-        self._delivered: dict[Partition, tuple[int, str]] = {}  # the same by earlier owners
         self._refusal: SinkError | None = None  # raised by every later call
         self._lock = threading.Lock()
         self._closed = False
@@ -63,24 +60,6 @@ class KafkaSink(Sink):
     ) -> None:
         """Send one record."""
         self.send_all([(value, key, headers)])
-
-    def delivered(self, partition: Partition) -> int:
-        """Return the offset below which earlier owners have published all of a partition."""
-        at, topic_id = self._delivered.get(partition, (0, ""))
-        here = self._fencing is not None and self._fencing.topic_id(partition.topic) == topic_id
-        return at if here else 0
-
-    def _note(self, origins: Iterable[Origin]) -> None:
-        """Note which records of the source the open transaction publishes."""
-        for partition, offset in origins:
-            self._published[partition] = offset + 1
-
-    def _to_commit(self) -> Iterator[tuple[str, int, int, str]]:
-        """Yield topic, partition and offset up to which all is published, and the topic's id."""
-        for (topic, number), at in self._published.items():
-            topic_id = "" if self._fencing is None else self._fencing.topic_id(topic)
-            if topic_id:  # brokers before 2.8 have none, and files of a backfill are no topics
-                yield topic, number, at, topic_id
 
     def _check_refusal(self) -> None:
         if self._refusal is not None:

@@ -123,10 +123,6 @@ class KafkaSource:
         """
         return {**self._identity, **written(self._epochs.marks)}
 
-    def topic_id(self, topic: str) -> str:
-        """Return the id of a topic, "" if it is unknown."""
-        return self._identity.get(f"topic {topic}", "")
-
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str] | None) -> None:
         """Connect and seek to the positions; `SourceError` with the reason if this fails."""
         reader = self._connection.reader(

@@ -4,10 +4,6 @@ All owners of a checkpoint use the same transactional id. When a new owner initi
 brokers abort the open transaction and from then on reject what earlier owners send, such as a
 frozen process that wakes up with full buffers.
 
-With its records, a transaction stores up to where the source has been published: as offsets of a
-consumer group with the name of the transactional id. The next owner reads them (`delivered`), and
-publishes none of it again.
-
 A thread commits a few times a second, because a commit blocks on the broker. Senders wait
 meanwhile.
 """
@@ -30,14 +26,10 @@ LONGEST_SECONDS = 900.0  # Kafka's default transaction.max.timeout.ms
 
 
 class Fencing(NamedTuple):
-    """The name of an owner's transactions, and the silence after which brokers abort one.
-
-    `topic_id` returns the id of a topic of the source, which is stored with its positions.
-    """
+    """The name of an owner's transactions, and the silence after which brokers abort one."""
 
     role: str
     seconds: float
-    topic_id: Callable[[str], str] = str
 
     def id(self, client_id: str, identity: str) -> str:
         """Return the transactional id, which begins with `client_id-` for access rules."""

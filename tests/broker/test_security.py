@@ -216,11 +216,3 @@ def test_a_transactional_id_without_rights(
     ):
         sink.take_over(topic)
     sink.close()
-    sink = connection.sink(topic, fencing=fencing)
-    with (
-        denied(admin, name, ACLOperation.READ, ResourceType.GROUP),
-        denied(admin, name, ACLOperation.DESCRIBE, ResourceType.GROUP),
-        pytest.raises(SinkDeniedError, match=rf"{name}.*user {USER}.*READ.*prefix 'group-'"),
-    ):
-        sink.take_over(topic)
-    sink.close()

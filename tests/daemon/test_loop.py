@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from streamlearn.daemon.loop import Loop
     from streamlearn.stream.records import Header
-    from streamlearn.stream.sinks.sink import Origin, Record
+    from streamlearn.stream.sinks.sink import Record
 
 
 class MemoryLog(Log):
@@ -493,8 +493,7 @@ def test_full_output_is_waited_for(tmp_path: Path) -> None:
 
 def test_output_full_for_too_long_stops_the_run(tmp_path: Path) -> None:
     class Full(MemorySink):
-        def send_all(self, records: Sequence[Record], origins: Sequence[Origin] = ()) -> None:
-            del origins
+        def send_all(self, records: Sequence[Record]) -> None:
             raise SinkFullError(f"no room for {len(records)}")
 
     sinks = {"predictions": BlockingSink(Full())}

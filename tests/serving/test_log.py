@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from streamlearn.stream.sinks.sink import Origin, Record
+    from streamlearn.stream.sinks.sink import Record
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +56,7 @@ class TopicSink(Sink):
         self.topic = topic
         self.taken: list[Record] = []
 
-    def send_all(self, records: Sequence[Record], origins: Sequence[Origin] = ()) -> None:
-        del origins
+    def send_all(self, records: Sequence[Record]) -> None:
         self.taken += records
 
     def send(self, *_: Any, **__: Any) -> None:

@@ -10,8 +10,8 @@ from streamlearn.stream.sinks.sink import Sink
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from streamlearn.stream.records import Header, Partition
-    from streamlearn.stream.sinks.sink import Origin, Record
+    from streamlearn.stream.records import Header
+    from streamlearn.stream.sinks.sink import Record
 
 
 class BlockingSink(Sink):
@@ -32,26 +32,22 @@ class BlockingSink(Sink):
         """Send one record, however long it takes."""
         self.send_all([(value, key, headers)])
 
-    def send_all(self, records: Sequence[Record], origins: Sequence[Origin] = ()) -> None:
+    def send_all(self, records: Sequence[Record]) -> None:
         """Send records, however long it takes."""
         while records:
             try:
-                self.sink.send_all(records, origins)
+                self.sink.send_all(records)
             except SinkFullError as full:
                 self.on_wait()
                 if self.should_stop():
                     raise
-                records, origins = records[full.taken :], origins[full.taken :]
+                records = records[full.taken :]
             else:
                 return
 
     def take_over(self, identity: str) -> None:
         """Fence off earlier owners."""
         self.sink.take_over(identity)
-
-    def delivered(self, partition: Partition) -> int:
-        """Return the offset below which nothing of a partition must be published again."""
-        return self.sink.delivered(partition)
 
     def flush(self, seconds: float) -> None:
         """Deliver all records sent."""

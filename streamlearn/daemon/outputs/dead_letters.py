@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from streamlearn.stream import Records
     from streamlearn.stream.formats.writers import Writer
     from streamlearn.stream.records import Header
-    from streamlearn.stream.sinks.sink import Record, Sink
+    from streamlearn.stream.sinks.sink import Sink
 
 FORMAT_HEADER = OWN_HEADERS + "format"  # of a letter that has the record's value inside
 DEFAULT_MAX_BYTES = 1_000_000  # bytes of a record that a broker accepts by default
@@ -41,32 +41,20 @@ class DeadLetterPublisher:
         self.epoch = epoch
         self.largest: int = getattr(sink, "largest", None) or DEFAULT_MAX_BYTES
 
-    def publish(
-        self,
-        records: Records,
-        invalid: Sequence[tuple[int, str | None, str]],
-        *,
-        late: bool = False,
-    ) -> None:
-        """Publish records, given their index in the batch, the invalid field, and the reason.
-
-        `late`: these records arrived before others that were published already.
-        """
+    def publish(self, records: Records, invalid: Sequence[tuple[int, str | None, str]]) -> None:
+        """Publish records, given their index in the batch, the invalid field, and the reason."""
         if self.sink is None:
             return
-        delivered = 0 if late else self.sink.delivered(records.partition)
         for i, field, reason in invalid:
-            if records.offsets[i] < delivered:
-                continue
-            origins = () if late else ((records.partition, records.offsets[i]),)
             try:
-                self.sink.send_all([self._letter(records, i, field, reason)], origins)
+                self._publish(self.sink, records, i, field, reason)
             except Exception as error:
                 attach_records(error, [records.part(i, i + 1)])
                 raise
 
-    def _letter(self, records: Records, i: int, field: str | None, reason: str) -> Record:
-        """Return the dead letter of a record."""
+    def _publish(
+        self, sink: Sink, records: Records, i: int, field: str | None, reason: str
+    ) -> None:
         value = records.values[i]
         key = None if records.keys is None else records.keys[i]
         headers = [] if records.headers is None else list(records.headers[i])
@@ -83,7 +71,7 @@ class DeadLetterPublisher:
         if self.writer is not None:
             value = self.writer.write(letter(metadata, value))
             metadata.append((FORMAT_HEADER, self.writer.kind.lower().encode()))
-        return value, key, [*headers, *metadata]
+        sink.send(value, key=key, headers=[*headers, *metadata])
 
     def metadata(self, records: Records, i: int, field: str | None, reason: str) -> list[Header]:
         """Return the metadata headers: the origin of the record, and why it is invalid."""

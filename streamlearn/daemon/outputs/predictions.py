@@ -1,8 +1,7 @@
 """Publish predictions: a record for each event, made before the event is learned.
 
-After a crash the events since the last checkpoint are predicted again. A sink that knows what it
-has delivered (Kafka, with transactions) gets each prediction once. Others get duplicates, with the
-same topic, partition and offset in their headers; the highest epoch is valid.
+Delivery is at least once: after a crash the events since the last checkpoint are predicted again.
+Duplicates have the same topic, partition and offset in their headers; the highest epoch is valid.
 If a record is too large for its topic, key and id are dropped, and the header `dropped` is added.
 """
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from streamlearn.stream.formats.label_set import LabelSet
     from streamlearn.stream.formats.writers import Writer
     from streamlearn.stream.polled import Polled
-    from streamlearn.stream.sinks.sink import Origin, Record, Sink
+    from streamlearn.stream.sinks.sink import Record, Sink
 
     Kind = TypeVar("Kind")
     PerEvent: TypeAlias = list[Kind | UnsetType]  # of each event, if there is one
@@ -83,7 +82,6 @@ class PredictionPublisher:
             [None] * len(one.offsets) if one.keys is None else list(one.keys) for one in records
         ]
         longest = max(map(len, filter(None, chain.from_iterable(keys))), default=0)
-        predicted = predicted & self._undelivered(polled, events.index)
         for start, stop, learner, result in segments:
             chosen = start + np.flatnonzero(predicted[start:stop])
             if not len(chosen):
@@ -99,32 +97,17 @@ class PredictionPublisher:
             places = zip(which.tolist(), at.tolist(), strict=True)
             while some := list(islice(predictions, RECORDS_PER_SEND)):
                 values = self._encode(some)
-                sent: list[Record] = []
-                origins: list[Origin] = []
-                for value, (k, i) in zip(values, places, strict=False):
-                    offset = offsets[k][i]
-                    headers = [*shared_headers[k], ("offset", b"%d" % offset)]
-                    sent.append((value, keys[k][i], headers))
-                    origins.append((records[k].partition, offset))
+                sent: list[Record] = [
+                    (value, keys[k][i], [*shared_headers[k], ("offset", b"%d" % offsets[k][i])])
+                    for value, (k, i) in zip(values, places, strict=False)
+                ]
                 size = sum(map(len, values))
                 if self.largest is not None and size + longest > self.largest // 4:
                     sent = [
                         self._shrink_to_fit(one, prediction, self.largest)
                         for one, prediction in zip(sent, some, strict=True)
                     ]
-                self.sink.send_all(sent, origins)
-
-    def _undelivered(self, polled: Polled, index: Array) -> Array | bool:
-        """Mark the events whose predictions are not in the topic yet, from before a restart."""
-        ends = [self.sink.delivered(one.partition) for one in polled.records]
-        pairs = list(zip(ends, polled.records, strict=True))
-        if all(end <= records.offsets[0] for end, records in pairs):
-            return True
-        parts = [np.asarray(records.offsets) >= end for end, records in pairs]
-        which, at = polled.find(index)
-        starts = np.cumsum([0, *map(len, parts)])
-        marks: Array = np.concatenate(parts)[starts[which] + at]
-        return marks
+                self.sink.send_all(sent)
 
     def _encode(self, predictions: list[Prediction]) -> list[bytes]:
         """Return the values of records."""

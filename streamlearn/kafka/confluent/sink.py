@@ -7,15 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from confluent_kafka import (
-    Consumer,
-    ConsumerGroupTopicPartitions,
-    KafkaError,
-    KafkaException,
-    Producer,
-    TopicCollection,
-    TopicPartition,
-)
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._resource import ResourceType
@@ -39,17 +31,16 @@ from streamlearn.kafka.sink import (
     undelivered,
 )
 from streamlearn.kafka.transactions import INIT_SECONDS, Transactions
-from streamlearn.stream.records import Partition
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from confluent_kafka import Message
 
     from streamlearn.kafka.connection import Connection
     from streamlearn.kafka.transactions import Fencing
-    from streamlearn.stream.sinks.sink import Origin, Record
+    from streamlearn.stream.sinks.sink import Record
 
 SERVE_EVERY = 256  # records; delivery reports accumulate until they are served
 BATCH_BYTES = 1_000_000
@@ -60,14 +51,6 @@ WAIT_SECONDS = 0.05  # for space in the buffer, or for a running flush
 COMMIT_TRY_SECONDS = 1.0
 # Consequences of a transaction's fatal error, which has its own code.
 FATAL = {KafkaError._FATAL, KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
-NOT_READY = {  # a group's coordinator, or a transaction that is being completed
-    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError.COORDINATOR_NOT_AVAILABLE,
-    KafkaError.NOT_COORDINATOR,
-    KafkaError.UNSTABLE_OFFSET_COMMIT,
-    KafkaError._TIMED_OUT,
-    KafkaError._TRANSPORT,
-}
 FENCED = {
     KafkaError._FENCED,
     KafkaError.PRODUCER_FENCED,
@@ -132,7 +115,6 @@ class ConfluentSink(KafkaSink):
             if code == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
                 raise self._connection.denied_transactions(name) from error
             raise not_begun(self._topic, error.args[0].str()) from error
-        self._group, self._delivered = _read_group(self._connection, name, self._reasons)
         self._transactions = Transactions(self._begin, self._commit, self._abort)
 
     def _begin(self) -> None:
@@ -142,21 +124,9 @@ class ConfluentSink(KafkaSink):
             raise self._failure(error) from error
 
     def _commit(self, closed: threading.Event) -> None:
-        if positions := self._positions():
-            send = self._producer.send_offsets_to_transaction
-            self._insist(partial(send, positions, self._group, COMMIT_TRY_SECONDS), closed)
-        self._insist(partial(self._producer.commit_transaction, COMMIT_TRY_SECONDS), closed)
-        self._published.clear()
-
-    def _positions(self) -> list[TopicPartition]:
-        """Return up to where the source is published once the transaction is committed."""
-        return [TopicPartition(*one) for one in self._to_commit()]
-
-    def _insist(self, request: Callable[[], object], closed: threading.Event) -> None:
-        """Repeat a request while the broker is unreachable."""
         while True:
             try:
-                request()
+                self._producer.commit_transaction(COMMIT_TRY_SECONDS)
             except KafkaException as error:
                 if closed.is_set() or not error.args[0].retriable():
                     raise self._failure(error) from error
@@ -184,12 +154,12 @@ class ConfluentSink(KafkaSink):
             return SinkDeniedError(str(self._connection.denied([self._topic], "WRITE")))
         return refused(self._topic, error.str())
 
-    def send_all(self, records: Sequence[Record], origins: Sequence[Origin] = ()) -> None:
+    def send_all(self, records: Sequence[Record]) -> None:
         """Send records; wait for space in the buffer, but not forever."""
         at, deadline = 0, time.monotonic() + FULL_SECONDS
         while at < len(records):
             self._check_refusal()
-            start, at = at, self._try(records, origins, at)
+            start, at = at, self._try(records, at)
             now = time.monotonic()
             if at > start:
                 deadline = now + FULL_SECONDS
@@ -198,14 +168,12 @@ class ConfluentSink(KafkaSink):
                 error.taken = at
                 raise error
 
-    def _try(self, records: Sequence[Record], origins: Sequence[Origin], start: int) -> int:
+    def _try(self, records: Sequence[Record], start: int) -> int:
         """Send some records, unless a transaction is being committed; return the next place."""
         if self._transactions is None:
             return self._hand_over(records, start)
         with self._transactions.sending(WAIT_SECONDS) as ready:
-            at = self._hand_over(records, start) if ready else start
-            self._note(origins[start:at])
-        return at
+            return self._hand_over(records, start) if ready else start
 
     def _hand_over(self, records: Sequence[Record], start: int) -> int:
         """Send some records, if the buffer has space soon; return the next place."""
@@ -274,36 +242,6 @@ class ConfluentSink(KafkaSink):
             if self._producer.flush(1):
                 self._producer.purge()
                 self._producer.flush(1)  # serves the reports of purged records
-
-
-def _read_group(
-    connection: Connection, name: str, reasons: ConnectionErrors
-) -> tuple[Any, dict[Partition, tuple[int, str]]]:
-    """Return the group of the transactions, and its positions with the ids of their topics."""
-    settings = common(connection, reasons)
-    consumer = Consumer({**settings, "group.id": name})
-    group = consumer.consumer_group_metadata()
-    consumer.close()
-    admin, deadline = AdminClient(settings), time.monotonic() + INIT_SECONDS
-    while True:
-        wanted = admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(name)], require_stable=True, request_timeout=SECONDS
-        )
-        try:
-            found = wanted[name].result(SECONDS + 1).topic_partitions
-            break
-        except KafkaException as error:
-            code = error.args[0].code()
-            if code == KafkaError.GROUP_AUTHORIZATION_FAILED:
-                raise connection.denied_group(name) from error
-            if code not in NOT_READY or time.monotonic() > deadline:
-                raise not_begun(name, error.args[0].str()) from error
-            time.sleep(WAIT_SECONDS)
-    return group, {
-        Partition(one.topic, one.partition): (one.offset, one.metadata or "")
-        for one in found
-        if one.offset >= 0
-    }
 
 
 def _examine(admin: AdminClient, connection: Connection, topic: str) -> int:

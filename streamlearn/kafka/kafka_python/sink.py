@@ -6,10 +6,9 @@ import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import (
-    GroupAuthorizationFailedError,
     IllegalStateError,
     InvalidProducerEpochError,
     KafkaConnectionError,
@@ -24,7 +23,6 @@ from kafka.errors import (
 from kafka.future import Future
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.producer import InitProducerIdRequest
-from kafka.structs import OffsetAndMetadata
 
 from streamlearn.errors import SinkDeniedError, SinkError, SinkFullError, SourceError
 from streamlearn.kafka.kafka_python.headers import Headers, Nulls
@@ -46,7 +44,6 @@ from streamlearn.kafka.sink import (
     undelivered,
 )
 from streamlearn.kafka.transactions import INIT_SECONDS, Transactions
-from streamlearn.stream.records import Partition
 
 if TYPE_CHECKING:
     import threading
@@ -56,7 +53,7 @@ if TYPE_CHECKING:
     from streamlearn.kafka.connection import Connection
     from streamlearn.kafka.transactions import Fencing
     from streamlearn.stream.records import Header
-    from streamlearn.stream.sinks.sink import Origin, Record
+    from streamlearn.stream.sinks.sink import Record
 
 
 UNKNOWN, DENIED = (
@@ -183,8 +180,6 @@ class KafkaPythonSink(KafkaSink):
                     raise not_begun(self._topic, str(error)) from error
             else:
                 break
-        self._group = name
-        self._delivered = self._read_group()
         self._transactions = Transactions(self._begin, self._commit, self._abort)
 
     def _begin(self) -> None:
@@ -195,58 +190,9 @@ class KafkaPythonSink(KafkaSink):
 
     def _commit(self, _: threading.Event) -> None:
         try:
-            if positions := self._positions():
-                self._producer.send_offsets_to_transaction(positions, self._group)
             self._producer.commit_transaction()
         except KafkaError as error:
             raise self._failure(error) from error
-        self._published.clear()
-
-    def _positions(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return up to where the source is published once the transaction is committed."""
-        return {
-            TopicPartition(topic, number): OffsetAndMetadata(at, topic_id, -1)
-            for topic, number, at, topic_id in self._to_commit()
-        }
-
-    def _read_group(self) -> dict[Partition, tuple[int, str]]:
-        """Return the positions that earlier owners have committed, with their topics' ids."""
-        deadline = time.monotonic() + INIT_SECONDS
-        while True:
-            try:
-                return self._committed()
-            except GroupAuthorizationFailedError as error:
-                raise self._connection.denied_group(self._group) from error
-            except KafkaError as error:  # the group's coordinator may not be known yet
-                if not error.retriable or time.monotonic() > deadline:
-                    raise not_begun(self._topic, str(error)) from error
-                time.sleep(RECONNECT_SECONDS)
-
-    def _committed(self) -> dict[Partition, tuple[int, str]]:
-        admin = connect(KafkaAdminClient, self._connection)
-        try:
-            partitions = list(admin.list_group_offsets(self._group)[self._group])
-        finally:
-            admin.close()
-        if not partitions:
-            return {}
-        # unlike the administrator, a consumer waits for transactions that are being completed
-        consumer = connect(
-            KafkaConsumer,
-            self._connection,
-            group_id=self._group,
-            enable_auto_commit=False,
-            isolation_level="read_committed",
-        )
-        try:
-            found = {one: consumer.committed(one, metadata=True) for one in partitions}
-        finally:
-            consumer.close()
-        return {
-            Partition(*one): (committed.offset, committed.metadata)
-            for one, committed in found.items()
-            if committed is not None
-        }
 
     def _abort(self) -> None:
         """Leave the transaction to the next owner: an abort might never return."""
@@ -260,7 +206,7 @@ class KafkaPythonSink(KafkaSink):
             return SinkDeniedError(str(self._connection.denied([self._topic], "WRITE")))
         return self._refusal or refused(self._topic, str(error))
 
-    def send_all(self, records: Sequence[Record], origins: Sequence[Origin] = ()) -> None:
+    def send_all(self, records: Sequence[Record]) -> None:
         """Send records, in one transaction."""
         with self._sending() as ready:
             if not ready:
@@ -270,9 +216,7 @@ class KafkaPythonSink(KafkaSink):
                     self._send(*record)
                 except SinkFullError as error:
                     error.taken = taken
-                    self._note(origins[:taken])
                     raise
-            self._note(origins)
 
     def _sending(self) -> AbstractContextManager[bool]:
         if self._transactions is None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from streamlearn.stream.records import Header
-    from streamlearn.stream.sinks.sink import Origin, Record
+    from streamlearn.stream.sinks.sink import Record
 
 
 class FileSink(Sink):
@@ -86,9 +86,9 @@ class FileSink(Sink):
             except OSError as error:
                 raise self._failure(error) from error
 
-    def send_all(self, records: Sequence[Record], origins: Sequence[Origin] = ()) -> None:
+    def send_all(self, records: Sequence[Record]) -> None:
         """Send the records of a batch, and show them to readers of the file."""
-        super().send_all(records, origins)
+        super().send_all(records)
         with self._lock, suppress(OSError):  # what is not written stays in the buffer for `flush`
             (self._file or sys.stdout).flush()
 

@@ -9,9 +9,8 @@ from streamlearn.errors import SinkFullError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from streamlearn.stream.records import Header, Partition
+    from streamlearn.stream.records import Header
 
-    Origin = tuple[Partition, int]  # the record of the source that is published, by its offset
     Record = tuple[bytes | None, bytes | None, Sequence[Header]]  # value, key and headers
 
 
@@ -23,9 +22,8 @@ class Sink(Protocol):
     ) -> None:
         """Send one record; wait for space in the buffer, but not forever (`SinkFullError`)."""
 
-    def send_all(self, records: Sequence[Record], origins: Sequence[Origin] = ()) -> None:
-        """Send records; `origins`, if given, increase in each partition (see `delivered`)."""
-        del origins
+    def send_all(self, records: Sequence[Record]) -> None:
+        """Send records."""
         for taken, (value, key, headers) in enumerate(records):
             try:
                 self.send(value, key=key, headers=headers)
@@ -39,14 +37,6 @@ class Sink(Protocol):
         A new owner calls this once, before the first record.
         """
         del identity  # files do not know their writers
-
-    def delivered(self, partition: Partition) -> int:
-        """Return the offset below which nothing of a partition must be published again.
-
-        Known after `take_over`, by sinks that store origins together with the records.
-        """
-        del partition
-        return 0
 
     def flush(self, seconds: float) -> None:
         """Deliver all records that were sent; `SinkError` if this takes longer.
