@@ -20,7 +20,7 @@ from tests.broker.conftest import MakeTopic, all_of, numbered, read, values
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from streamlearn.stream.sinks.sink import Sink
+    from streamlearn.stream.sinks.sink import Record, Sink
 
 
 def read_all(connection: Connection, topic: str) -> list[Any]:
@@ -333,9 +333,10 @@ def test_a_transaction_longer_than_the_broker_allows_is_refused(
 
 def test_undelivered_in_time(connection: Connection, make_topic: MakeTopic) -> None:
     sink = connection.sink(make_topic())
+    some: list[Record] = [(b"x" * 1000, None, ())] * 10_000  # more than is stored in a moment
 
     def is_late() -> bool:
-        sink.send(b"soon")
+        sink.send_all(some)
         try:
             sink.flush(0)
         except SinkError:

@@ -82,7 +82,7 @@ def outputs(monkeypatch: pytest.MonkeyPatch) -> Sent:
     """The sink of predictions of all daemons."""
     sent = Sent()
     monkeypatch.setattr(
-        build.daemon, "sink", lambda output, *_, **__: None if output.topic is None else sent
+        build, "sink", lambda output, *_, **__: None if output.topic is None else sent
     )
     return sent
 

@@ -1,0 +1,50 @@
+"""The settings that models depend on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streamlearn import config
+from streamlearn.config import plan
+from streamlearn.daemon.checkpointing.field_changes import FIELDS
+from streamlearn.features.fields import Ignore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streamlearn.daemon.event_reader import EventReader
+    from streamlearn.daemon.learners import Learners
+    from streamlearn.kafka import Connection
+
+    Connect = Callable[[EventReader, Learners, Connection], Connection]
+
+
+def input_settings(settings: config.Config) -> dict[str, str]:
+    """Return the settings that turn bytes into rows, as text; models do not survive a change.
+
+    The id and time fields count only as ignored features. `LabelSet.restore` checks the labels.
+    """
+    format_ = plan.plain(settings.format)
+    aside = {format_.pop(name) for name in ("id", "time")} - {None}
+    others = ("time_unit", "labels", "label_warmup", "max_classes")
+    for name in (*others, "schema", "descriptors", "message"):  # schemas may evolve
+        del format_[name]
+    features = plan.plain(settings.features)
+    del features["max_bytes"]  # may be raised before the table is full
+    spec = config.feature_reader(settings.features).fields
+    fields = features.pop("fields") | {
+        name: "ignore" for name in sorted(aside) if not isinstance(spec.of(name), Ignore)
+    }
+    tables = {"features": features, "format": format_, FIELDS: fields}
+    return {
+        f"{name}.{key}": str(value)
+        for name, table in tables.items()
+        for key, value in table.items()
+    } | label_settings(settings.labels)
+
+
+def label_settings(labels: config.LabelsConfig | None) -> dict[str, str]:
+    """Return the settings of delayed labels that must not change."""
+    if labels is None or labels.label is None:
+        return {}
+    return {"labels.label": labels.label}
