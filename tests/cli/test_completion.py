@@ -125,8 +125,10 @@ class Typed:
         """Type, and wait for the answer."""
         self.types(keys)
         end = time.monotonic() + SECONDS
+        ready = select.poll()
+        ready.register(self.terminal, select.POLLIN)
         while answer not in self.shown:
             assert time.monotonic() < end, (keys, answer, self.shown)
-            if select.select([self.terminal], [], [], 0.1)[0]:
+            if ready.poll(100):
                 self.shown += os.read(self.terminal, 1 << 16).decode(errors="replace")
         self.shown = self.shown.partition(answer)[2]

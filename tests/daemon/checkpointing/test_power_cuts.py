@@ -78,7 +78,7 @@ def predicted(root: Path) -> set[int]:
     return {
         int(json.loads(line)["headers"]["offset"])
         for line in lines
-        if line.startswith(b"{") and line.endswith(b"}")  # else a torn one
+        if line.startswith(b"{") and line.endswith(b"}}")  # else a torn one
     }
 
 
