@@ -173,6 +173,7 @@ def main() -> None:
                 other,
             ):
                 ask(other, many)
+                time.sleep(2 * options.poll_seconds)  # both have the newest version
                 ask(port, many)
                 name = directory.entries(path)[0].name
                 sizes = [proportional_set_size(pid, name) for pid in (child, two)]

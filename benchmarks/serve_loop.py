@@ -1,11 +1,13 @@
 """The loop of a service, on a real broker: `python -m benchmarks.serve_loop`, with wrk on the path.
 
-What logging costs: the same server without a log, and with one whose answers wait for the brokers
-or do not, in alternating windows of one run. And how long it takes from a label in Kafka until an
+What logging costs: the same server with an empty handler, without a log, and with one whose answers
+wait for the brokers or do not, in alternating windows of one run. All else (the load, the broker's
+Java) runs on other cores: it would cost a server its caches. And how long it takes from a label in Kafka until an
 answer changes, with the default settings. The broker is started here, which needs Java and Maven.
 """
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -22,7 +24,7 @@ import confluent_kafka
 import kafka
 import numpy as np
 
-from benchmarks.serve import SLOTS, WINDOWS, ask, cpu, event, load, process, publish
+from benchmarks.serve import SLOTS, WINDOWS, ask, cpu, event, load, process, publish, serve_empty
 from streamlearn.kafka import Connection
 from streamlearn.serving.http import server
 from streamlearn.serving.http.options import LogOptions, Options
@@ -57,8 +59,18 @@ def serving(options: Options) -> Callable[[Any], int]:
     return lambda listening: server.serve_process(options, listening)
 
 
+def on_first_core(serve: Callable[[Any], int]) -> Callable[[Any], int]:
+    """Return a server that has the first core, where nothing else runs."""
+
+    def pinned(listening: Any) -> int:
+        os.sched_setaffinity(0, {0})
+        return serve(listening)
+
+    return pinned
+
+
 def cost(bootstrap: str, directory: Path) -> None:
-    """Print the CPU time of a request, and the rate, with and without a log."""
+    """Print the CPU time of a request above an empty handler's, with and without a log."""
     path = directory / "snapshots"
     path.mkdir()
     publish(path, SLOTS, 1)
@@ -72,16 +84,20 @@ def cost(bootstrap: str, directory: Path) -> None:
     }
     body = json.dumps(event(np.random.default_rng(0))).encode()
     script = directory / "script.lua"
-    costs: dict[str, list[float]] = {name: [] for name in kinds}
-    rates: dict[str, list[float]] = {name: [] for name in kinds}
-    latencies: dict[str, list[float]] = {name: [] for name in kinds}
+    names = ["empty", *kinds]
+    costs: dict[str, list[float]] = {name: [] for name in names}
+    rates: dict[str, list[float]] = {name: [] for name in names}
+    latencies: dict[str, list[float]] = {name: [] for name in names}
     with ExitStack() as stack:
         running = {}
+        size = 0
         for name, log in kinds.items():
             (counts := directory / name).mkdir()
             options = Options(path=path, counts=counts, log=log)
-            running[name] = stack.enter_context(process(serving(options)))
-            ask(running[name][1], body)
+            running[name] = stack.enter_context(process(on_first_core(serving(options))))
+            size = len(ask(running[name][1], body))
+        running["empty"] = stack.enter_context(process(on_first_core(serve_empty(size))))
+        ask(running["empty"][1], body)
         for _ in range(WINDOWS):
             for name, (child, port) in running.items():
                 before, start = cpu(child), time.perf_counter()
@@ -89,9 +105,11 @@ def cost(bootstrap: str, directory: Path) -> None:
                 costs[name].append(1e6 * (cpu(child) - before) / requests)
                 rates[name].append(requests / (time.perf_counter() - start))
                 latencies[name].append(p99)
+    empty = statistics.median(costs.pop("empty"))
+    print(f"   empty: {empty:.1f} us of CPU a request")
     for name, values in costs.items():
         print(
-            f"{name:>8}: {statistics.median(values):.1f} us of CPU a request, "
+            f"{name:>8}: {statistics.median(values) - empty:.1f} us above it (mark: 30), "
             f"{statistics.median(rates[name]):,.0f} requests a second on {CONNECTIONS} "
             f"connections, p99 {1e3 * statistics.median(latencies[name]):.1f} ms"
         )
@@ -145,6 +163,7 @@ def main() -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory() as temporary:
         directory = Path(temporary)
+        os.sched_setaffinity(0, range(1, os.cpu_count() or 1))  # inherited by all but the servers
         (directory / "kafka").mkdir()
         with ApacheKafka(directory / "kafka") as broker:
             admin = kafka.KafkaAdminClient(bootstrap_servers=broker.bootstrap)

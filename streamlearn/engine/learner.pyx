@@ -116,6 +116,16 @@ cdef class RowLearner:
             self.class_probabilities(score + i * k, k, share + i * several)
         return shares
 
+    def positive_probabilities(self, scores):
+        """Return the probability of the second of two classes for each score of one output."""
+        cdef double score
+        cdef double[2] share
+        cdef list found = []
+        for score in scores:
+            self.class_probabilities(&score, 1, share)
+            found.append(share[1])
+        return found
+
     def run(
         self, Rows rows, labels, weights, scores, Py_ssize_t start=0, stop=None, skip=False
     ):

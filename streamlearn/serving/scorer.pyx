@@ -173,6 +173,21 @@ cdef class Scorer:
                 self.score_row(&row, out + i * self.outputs)
         return scores
 
+    def score_single(self, Events rows):
+        """Return the score of each row of a single output.
+
+        An array costs more than scoring a few rows, and a request often has one.
+        """
+        cdef Py_ssize_t i
+        cdef double score
+        cdef Row row
+        cdef list scores = []
+        for i in range(rows.n):
+            rows.row(i, &row)
+            self.score_row(&row, &score)
+            scores.append(score)
+        return scores
+
     def score_event(self, Reader reader, event):
         """Return the scores of one event as a list."""
         cdef double one

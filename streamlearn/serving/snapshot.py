@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from streamlearn.core.arrays import Array
-    from streamlearn.engine.events import Events
     from streamlearn.features import Reader
     from streamlearn.serving.export import Model
 
@@ -168,10 +167,6 @@ class Snapshot:
         k = self.model.output_index(output)
         with self.lock:
             return contributions(self.reader, event, lambda slot: self.scorer.weight(k, slot))
-
-    def score_events(self, events: Events) -> Array:
-        """Return the scores of decoded events, a column for each output."""
-        return self.scorer.score(events)
 
     def __repr__(self) -> str:
         return f"Snapshot({str(self.path)!r}, learner={self.learner!r}, version={self.version})"

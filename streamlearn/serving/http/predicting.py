@@ -83,8 +83,12 @@ class Predictor:
         events = self.events
         events.clear()
         self.decoder.decode(records, events)
-        scores = self.snapshot.score_events(events)
-        found = self.predictions(scores)
+        scorer = self.snapshot.scorer
+        found: list[Prediction]
+        if self.snapshot.single:
+            found = self.of_output(scorer.score_single(events))
+        else:
+            found = self.of_outputs(scorer.score(events))
         if self.fields.id is not None:
             for i, one in enumerate(found):
                 key = events.id_of(i)
@@ -106,31 +110,31 @@ class Predictor:
             answers[index] = Refusal(Problem(reason, field))
         return answers
 
-    def predictions(self, scores: Array) -> list[Prediction]:
-        """Return the prediction for each row of scores."""
-        if not len(scores):
-            return []
+    def of_output(self, scores: Sequence[float]) -> list[Prediction]:
+        """Return the predictions of a regression, or of two classes at most."""
         if not self.classes:
-            return self.numbers(scores)
-        if not self.snapshot.single:
-            return self.of_classes(scores)
-        column = np.ascontiguousarray(scores[:, 0])
-        listed = column.tolist()
+            values = self.snapshot.model.predictions(np.array(scores))
+            return [
+                Prediction(value=value, score=score)
+                for value, score in zip(values, scores, strict=True)
+            ]
         if len(self.labels) < 2:
             label = self.labels[0] if self.labels else None
-            return [Prediction(label=label, score=score) for score in listed]
+            return [Prediction(label=label, score=score) for score in scores]
         negative, positive = self.labels
         if not self.has_probability:
-            return [Prediction(positive if p > 0.0 else negative, score=p) for p in listed]
-        learner = self.snapshot.model.engine.learner
-        shares = learner.probabilities(scores)[:, 1].tolist()
+            return [Prediction(positive if p > 0.0 else negative, score=p) for p in scores]
+        shares = self.snapshot.model.engine.learner.positive_probabilities(scores)
         return [
             Prediction(positive if score > 0.0 else negative, share, UNSET, UNSET, score)
-            for score, share in zip(listed, shares, strict=True)
+            for score, share in zip(scores, shares, strict=True)
         ]
 
-    def of_classes(self, scores: Array) -> list[Prediction]:
-        """Return the predictions of more than two classes."""
+    def of_outputs(self, scores: Array) -> list[Prediction]:
+        """Return the predictions of several targets, or of more than two classes."""
+        if not self.classes:
+            rows = [dict(zip(self.names, row, strict=False)) for row in scores.tolist()]
+            return [Prediction(value=row, score=row) for row in rows]
         known = scores[:, : len(self.labels)]
         model = self.snapshot.model
         predicted = model.predictions(known)
@@ -143,18 +147,6 @@ class Predictor:
             for one, row in zip(found, shares.tolist(), strict=True):
                 one.probabilities = dict(zip(self.names, row, strict=True))
         return found
-
-    def numbers(self, scores: Array) -> list[Prediction]:
-        """Return the predictions of a regression."""
-        if self.snapshot.single:
-            column = np.ascontiguousarray(scores[:, 0])
-            values = self.snapshot.model.predictions(column)
-            return [
-                Prediction(value=value, score=score)
-                for value, score in zip(values, column.tolist(), strict=True)
-            ]
-        rows = [dict(zip(self.names, row, strict=False)) for row in scores.tolist()]
-        return [Prediction(value=row, score=row) for row in rows]
 
     def reasons(self, record: bytes) -> list[Reason]:
         """Return what each feature adds to the score of a valid record."""
