@@ -2,8 +2,9 @@
 
 What logging costs: the same server with an empty handler, without a log, and with one whose answers
 wait for the brokers or do not, in alternating windows of one run. All else (the load, the broker's
-Java) runs on other cores: it would cost a server its caches. And how long it takes from a label in Kafka until an
-answer changes, with the default settings. The broker is started here, which needs Java and Maven.
+Java) runs on other cores: it would cost a server its caches. And how long it takes from a label in
+Kafka until an answer changes, with the default settings. The broker is started here, which needs
+Java and Maven.
 """
 
 import json

@@ -55,12 +55,26 @@ cdef class Pieces:
     cdef int settle(self) except -1
     cdef int utf8(self, PyObject* text, Text* out, Text* field) except -1
     cdef int join(self, Text head, char joint, Text tail, Text* out) except -1 nogil
-    cdef int push(self, Text text, PyObject* name, Kind kind, double value) except -1 nogil
     cdef int grow_pieces(self) except -1 with gil
     cdef int reserve_text(self, Py_ssize_t more) except -1 with gil
     cdef int release(self) except -1 with gil
     cdef str decode(self, Text text)
     cdef object name_of_piece(self, Py_ssize_t i)
+
+    cdef inline int push(
+        self, Text text, PyObject* name, Kind kind, double value
+    ) except -1 nogil:
+        """Add a piece."""
+        cdef Piece* p
+        if self.n == self.room:
+            self.grow_pieces()
+        p = self.piece + self.n
+        p.text = text
+        p.name = name
+        p.kind = kind
+        p.value = value
+        self.n += 1
+        return 0
 
     cdef inline const char* bytes_at(self, const Text* text) noexcept nogil:
         return text.at if text.at != NULL else self.arena + text.start

@@ -255,18 +255,6 @@ cdef class Pieces:
         self.repeats = True
         return 0
 
-    cdef int push(self, Text text, PyObject* name, Kind kind, double value) except -1 nogil:
-        cdef Piece* p
-        if self.n == self.room:
-            self.grow_pieces()
-        p = self.piece + self.n
-        p.text = text
-        p.name = name
-        p.kind = kind
-        p.value = value
-        self.n += 1
-        return 0
-
     cdef int grow_pieces(self) except -1 with gil:
         cdef Py_ssize_t room = 2 * self.room + 16
         self.piece = <Piece*> reallocate(self.piece, room * sizeof(Piece))

@@ -38,13 +38,13 @@ cdef struct Transform:
     bint is_wildcard
     uint64_t seen  # the last event with a value
     uint64_t dropped  # invalid values that were not refused
+    const Text* features  # of buckets (NULL: in the warm-up) and times, in their order
     # numbers
     bint log1p, has_indicator
     double low, high, center
     # buckets
-    const double* edges  # NULL: in the warm-up
+    const double* edges
     Py_ssize_t edge_count
-    const Text* labels
     Py_ssize_t warmup
     # text
     bint has_words, binary, normalized
@@ -126,6 +126,7 @@ cdef class Transforms(Pieces):
     cdef bint invalid_value(
         self, Transform* t, Text name, const Value* value, const char* wanted
     ) except -1 with gil
+    cdef const Text* hold(self, list names) except NULL
     cdef int freeze(self, int k, object edges) except -1
     cdef str name_of_transform(self, int k)
     cdef str kind_of(self, int k)

@@ -42,16 +42,13 @@ cdef enum:
     FIRST_DAY = 25574  # 1899-12-25, as days before 1970; local times begin before 1900
 cdef int64_t FIRST_SECOND = <int64_t> zones.FIRST.timestamp()
 cdef int64_t LAST_SECOND = <int64_t> zones.LAST.timestamp()
-cdef list TAILS = [
-    *[f"hour={hour}".encode() for hour in range(24)],
-    *[f"weekday={day}".encode() for day in ("mon", "tue", "wed", "thu", "fri", "sat", "sun")],
-    *[f"month={month}".encode() for month in range(1, 13)],
+cdef list TIMES = [
+    *[f"hour={hour}" for hour in range(24)],
+    *[f"weekday={day}" for day in ("mon", "tue", "wed", "thu", "fri", "sat", "sun")],
+    *[f"month={month}" for month in range(1, 13)],
 ]
-cdef Text[43] TAIL
-for _i in range(43):
-    TAIL[_i] = Text(PyBytes_AS_STRING(TAILS[_i]), 0, PyBytes_GET_SIZE(TAILS[_i]))
 cdef enum:
-    WEEKDAY = 24  # where the tails of weekdays begin
+    WEEKDAY = 24  # where weekdays begin
     MONTH = 31
 
 cdef dict KINDS = {
@@ -149,8 +146,20 @@ cdef class Transforms(Pieces):
             t.zone_starts = <const int64_t*> <size_t> starts.ctypes.data
             t.zone_offsets = <const int64_t*> <size_t> seconds.ctypes.data
             t.zone_count = len(starts)
+            t.features = self.hold([f"{self.name_of_transform(k)}.{time}" for time in TIMES])
         elif t.kind == LIST or t.kind == MAP:
             t.separator = ord(field.separator)
+
+    cdef const Text* hold(self, list names) except NULL:
+        """Return the names as UTF-8 that is kept alive."""
+        cdef list kept = [name.encode() for name in names]
+        cdef bytearray places = bytearray(len(kept) * sizeof(Text))
+        cdef Text* place = <Text*> <char*> places
+        cdef Py_ssize_t i
+        for i in range(len(kept)):
+            place[i] = Text(PyBytes_AS_STRING(kept[i]), 0, PyBytes_GET_SIZE(kept[i]))
+        self.held += [kept, places]
+        return place
 
     def _make_table(self):
         """Build the table of names."""
@@ -352,20 +361,18 @@ cdef class Transforms(Pieces):
 
     cdef int put_bucket(self, int k, Text name, const Value* value) except -1 nogil:
         cdef Transform* t = self.transform + k
-        cdef Py_ssize_t low = 0, high = t.edge_count, middle
+        cdef Py_ssize_t below = 0, left = t.edge_count, half
         cdef double x
         if not read_number(self, value, &x):
             self.invalid_value(t, name, value, b"a finite number")
             return 0
-        if t.labels == NULL:
+        if t.features == NULL:
             return self.add_warm(k, x)
-        while low < high:  # the number of edges <= x
-            middle = (low + high) // 2
-            if t.edges[middle] <= x:
-                low = middle + 1
-            else:
-                high = middle
-        return put_feature(self, name, b"=", t.labels[low])
+        while left > 0:  # a binary search without branches, which would be mispredicted
+            half = (left + 1) // 2
+            below += half * (t.edges[below + half - 1] <= x)
+            left -= half
+        return put_known(self, t, name, b"=", t.features[below])
 
     cdef int add_warm(self, int k, double x) except -1 nogil:
         """Keep a value for the warm-up, until the event is learned."""
@@ -396,21 +403,14 @@ cdef class Transforms(Pieces):
         """Set the edges of buckets."""
         cdef Transform* t = self.transform + k
         cdef array.array kept = array.array("d", edges)
-        cdef Text* label
-        cdef Py_ssize_t i
         bounds = [float("-inf"), *kept, float("inf")]
-        labels = [
-            f"[{short_number(a)},{short_number(b)})".encode()
-            for a, b in zip(bounds[:-1], bounds[1:], strict=True)
-        ]
-        places = bytearray(len(labels) * sizeof(Text))
-        self.held += [kept, labels, places]
-        label = <Text*> <char*> places
-        for i in range(len(labels)):
-            label[i] = Text(PyBytes_AS_STRING(labels[i]), 0, PyBytes_GET_SIZE(labels[i]))
+        self.held.append(kept)
         t.edge_count = len(kept)
         t.edges = kept.data.as_doubles
-        t.labels = label
+        t.features = self.hold([
+            f"{self.name_of_transform(k)}=[{short_number(a)},{short_number(b)})"
+            for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+        ])
         self.warm_values[k] = None
         return 0
 
@@ -543,11 +543,12 @@ cdef class Transforms(Pieces):
         day = second // 86400
         second -= 86400 * day
         if t.hour:
-            put_feature(self, name, b".", TAIL[second // 3600])
+            put_known(self, t, name, b".", t.features[second // 3600])
         if t.weekday:  # the first day is a Monday
-            put_feature(self, name, b".", TAIL[WEEKDAY + day % 7])
+            put_known(self, t, name, b".", t.features[WEEKDAY + day % 7])
         if t.month:
-            put_feature(self, name, b".", TAIL[MONTH + month_of(<int64_t> day - FIRST_DAY) - 1])
+            put_known(self, t, name, b".", t.features[
+                MONTH + month_of(<int64_t> day - FIRST_DAY) - 1])
         return 0
 
     # Text
@@ -771,7 +772,7 @@ cdef class Transforms(Pieces):
                     self.freeze(k, edges)
                 else:
                     self.warm_values[k] = array.array("d", one["warmup"])
-                    self.transform[<int> k].labels = NULL
+                    self.transform[<int> k].features = NULL
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"the saved buckets are damaged: {error!r}") from None
 
@@ -819,6 +820,16 @@ cdef inline int put_feature(
     self.n += 1
     self.repeats = True
     return 0
+
+
+cdef inline int put_known(
+        Transforms self, Transform* t, Text name, char joint, Text feature) except -1 nogil:
+    """Add a feature of a transform, named after this field if the transform has several."""
+    if t.is_wildcard:
+        return put_feature(self, name, joint, Text(
+            feature.at + t.length + 1, 0, feature.length - t.length - 1))
+    self.repeats = True
+    return self.push(feature, NULL, TEXT, 1.0)
 
 
 cdef inline bint read_number(Transforms self, const Value* value, double* x) except -1 nogil:
