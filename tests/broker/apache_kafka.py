@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import ExitStack, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
@@ -193,6 +194,23 @@ def wait_for_port(port: int, seconds: float) -> bool:
     return False
 
 
+ISSUER = """
+[ca]
+default_ca = issuer
+[issuer]
+database = issued.txt
+serial = serial.txt
+new_certs_dir = .
+certificate = client.pem
+private_key = client.key
+default_md = sha256
+policy = names
+unique_subject = no
+[names]
+commonName = supplied
+"""
+
+
 class Node:
     """One process of Kafka, its data in `directory`: what was written is there after a restart."""
 
@@ -324,6 +342,25 @@ class ApacheKafka(Node):
     def trust(self, name: str) -> None:
         """Trust one of the certificates alone, from the next start on."""
         shutil.copy(self.directory / f"{name}.pem", self.directory / "trusted.pem")
+
+    def issue(self, seconds: float) -> tuple[str, str]:
+        """Return a certificate that expires after this time, and its key.
+
+        Its issuer is the client's certificate: of one that they know themselves, brokers do not
+        check the date.
+        """
+        end = datetime.now(UTC) + timedelta(seconds=seconds)
+        (self.directory / "issued.txt").touch()
+        (self.directory / "issuer.cnf").write_text(ISSUER, encoding="ascii")
+        self._run(
+            *("openssl", "req", "-new", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=issued"),
+            *("-keyout", "issued.key", "-out", "issued.csr"),
+        )
+        self._run(
+            *("openssl", "ca", "-batch", "-config", "issuer.cnf", "-create_serial", "-notext"),
+            *("-enddate", f"{end:%Y%m%d%H%M%SZ}", "-in", "issued.csr", "-out", "issued.pem"),
+        )
+        return str(self.directory / "issued.pem"), str(self.directory / "issued.key")
 
     def _certificates(self) -> None:
         for name in ("broker", "client"):

@@ -193,6 +193,27 @@ def test_an_untrusted_certificate_is_trusted_again(
     run.end(connection)
 
 
+@pytest.mark.nightly
+@pytest.mark.timeout(180)
+def test_an_expired_certificate_is_replaced(
+    begin: Begin, own_broker: ApacheKafka, connection: Connection
+) -> None:
+    valid_until = time.time() + 20.0
+    certfile, keyfile = own_broker.issue(20.0)
+    run = begin(own_broker.tls, cafile=own_broker.cafile, certfile=certfile, keyfile=keyfile)
+    time.sleep(max(valid_until + 1.0 - time.time(), 0.0))
+    run.learn()  # connections outlive their certificates
+    own_broker.stop()
+    own_broker.start()
+    run.refused()
+    run.process.terminate()
+    assert run.process.wait(20) == Exit.OK, run.daemons.log_text()[-3000:]
+    own_broker.issue(600.0)
+    run.restart()
+    run.learned()
+    run.end(connection)
+
+
 @pytest.mark.parametrize("right", ["READ", "WRITE"])
 def test_a_right_is_revoked_and_granted_again(
     begin: Begin, own_broker: ApacheKafka, connection: Connection, admin: Any, right: str
