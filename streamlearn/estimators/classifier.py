@@ -167,6 +167,13 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
                     f"{self._penalty!r} supports only two; use LinearClassifier(loss=Logistic())"
                 )
 
+    def know_labels(self, labels: Sequence[Any]) -> None:
+        """Add labels, in this order, before they are seen."""
+        self.check_labels(labels)
+        for label in labels:
+            if label not in self._codes:
+                self._add_label(label)
+
     def _can_split(self) -> bool:
         """Return whether a third class may split two that share one output."""
         return self._loss.kind == "binary" and not self._penalty.on_simplex

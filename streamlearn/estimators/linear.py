@@ -385,6 +385,9 @@ class Linear(base.Estimator):
             scores = np.concatenate([self.align(part.scores, part.sign) for part in parts])
         return scores[:, 0] if outputs == 1 else scores
 
+    def know_labels(self, labels: Sequence[Any]) -> None:
+        """Add labels before they are seen, so that all copies of a model number them alike."""
+
     def code_and_factor(self, label: Any) -> tuple[float, float]:
         """Return a label's code for the engine, and the factor on the weight of its events."""
         return float(label), 1.0
