@@ -11,27 +11,25 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.errors import FleetError
-from streamlearn.fleet.cluster import AUTO, connected
+from streamlearn.fleet.actor_pool import START_SECONDS, ActorPool
+from streamlearn.fleet.cluster import AUTO
 from streamlearn.fleet.remote_reader import Fetched, RemoteReader
 from streamlearn.kafka.reader import OutOfRangeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from streamlearn.daemon.process.log import Log
-    from streamlearn.fleet.remote_reader import Instructions
-    from streamlearn.kafka.reader import Cluster, KafkaReader, Topic
+    from streamlearn.fleet.instructions import Instructions
+    from streamlearn.kafka.reader import KafkaReader
     from streamlearn.stream import Partition, Records
 
 DEPTH = 2  # requests that wait at each reader, so that it never waits for the daemon
 WAIT_SECONDS = 0.2  # for which a reader waits for records
-START_SECONDS = 60.0  # for which a reader may start
-REPLACED, REPLACED_SECONDS = 5, 60.0  # more of them in this time end the daemon
 
 
 @dataclass(eq=False)
@@ -46,22 +44,16 @@ class Reader:
     started: bool = False
 
 
-class ReaderPool:
-    """`KafkaReader` over several processes.
+class ReaderPool(ActorPool):
+    """`KafkaReader` over several processes; see `ActorPool` for the other parameters.
 
     Parameters
     ----------
-    local
-        A reader in this process, for questions about topics and offsets.
-    told
-        What each reader is told at its start.
-    count
-        The number of readers.
-    address
-        Where Ray is; see `cluster.connected`.
     deadline_seconds
         The time after which a reader that does not answer is replaced.
     """
+
+    noun = "reader"
 
     def __init__(
         self,
@@ -73,21 +65,13 @@ class ReaderPool:
         deadline_seconds: float = 10.0,
         log: Log,
     ) -> None:
-        self._local = local
         self._deadline = deadline_seconds
-        self._log = log
         self._ends: dict[Partition, int] = {}  # positions after what poll has returned
         self._generations: Counter[Partition] = Counter()
         self._marks: dict[Partition, int] = {}
-        self._raised: Exception | None = None  # by the next poll, after the records before it
-        self._replaced: deque[float] = deque()
         self._readers: list[Reader] = []
-        self._closing = ExitStack()
+        super().__init__(local, RemoteReader, told, count, address, log)
         try:
-            self._ray = self._closing.enter_context(connected(address, cpus=count))
-            self._told = self._ray.put(told)
-            kind = self._ray.remote(num_cpus=1, max_concurrency=1, scheduling_strategy="SPREAD")
-            self._kind = kind(RemoteReader)
             self._readers = [self._start(number) for number in range(count)]
             self._wait_for_start()
         except BaseException:
@@ -95,41 +79,11 @@ class ReaderPool:
             raise
         log.info("readers started", readers=count)
 
-    # -- what the local reader answers ------------------------------------------------------------
-
-    def names(self) -> list[str]:
-        """Return the names of all topics that this client may describe."""
-        return self._local.names()
-
-    def cluster(self, topics: Sequence[str]) -> Cluster:
-        """Describe the cluster and these topics."""
-        return self._local.cluster(topics)
-
-    def topics(self, names: Sequence[str]) -> dict[str, Topic]:
-        """Describe those of these topics that exist."""
-        return self._local.topics(names)
-
-    def first(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """Return the oldest offsets."""
-        return self._local.first(partitions)
-
-    def last(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """Return the offsets after the newest readable record."""
-        return self._local.last(partitions)
-
-    def since(self, partitions: Iterable[Partition], moment: int) -> dict[Partition, int | None]:
-        """Return the first offsets at or after a time."""
-        return self._local.since(partitions, moment)
-
-    def commit(self, positions: Mapping[Partition, int]) -> None:
-        """Commit the positions for lag tools."""
-        self._local.commit(positions)
-
     # -- what the readers do ----------------------------------------------------------------------
 
     def assign(self, positions: Mapping[Partition, int]) -> None:
         """Also read these partitions: each by the reader with the fewest."""
-        self._local.assign({})  # a client needs it to commit
+        self.local.assign({})  # a client needs it to commit
         self._ends.update(positions)
         chosen: dict[Reader, dict[Partition, int]] = {}
         for partition, position in sorted(positions.items()):
@@ -169,9 +123,10 @@ class ReaderPool:
 
     def poll(self, seconds: float, most: int) -> list[Records]:
         """Return the next records of all readers that have some."""
-        if self._raised is not None:
-            raised, self._raised = self._raised, None
+        if self.raised is not None:
+            raised, self.raised = self.raised, None
             raise raised
+        self.check_head()
         for reader in self._readers:
             while reader.partitions and len(reader.pending) < DEPTH:
                 self._ask(reader, reader.actor.fetch.remote(WAIT_SECONDS, most))
@@ -179,20 +134,16 @@ class ReaderPool:
         if not heads:
             time.sleep(seconds)
             return []
-        self._ray.wait(heads, num_returns=1, timeout=seconds, fetch_local=True)
+        self.ray.wait(heads, num_returns=1, timeout=seconds, fetch_local=True)
         records = [one for reader in self._readers for one in self._collect(reader)]
-        if self._raised is not None and not records:
+        if self.raised is not None and not records:
             return self.poll(seconds, most)
         return records
 
     def close(self) -> None:
         """Stop the readers, and Ray if it was started here."""
-        for reader in self._readers:
-            with suppress(Exception):
-                self._ray.kill(reader.actor)
-        self._readers = []
-        self._closing.close()
-        self._local.close()
+        readers, self._readers = self._readers, []
+        self.close_all(reader.actor for reader in readers)
 
     def _by_reader(self, partitions: Iterable[Partition]) -> dict[Reader, list[Partition]]:
         found: dict[Reader, list[Partition]] = {}
@@ -205,19 +156,20 @@ class ReaderPool:
     # -- the readers ------------------------------------------------------------------------------
 
     def _start(self, number: int) -> Reader:
-        reader = Reader(number, self._kind.remote())
-        self._ask(reader, reader.actor.start.remote(self._told))
+        actor, starting = self.new_actor()
+        reader = Reader(number, actor)
+        self._ask(reader, starting)
         return reader
 
     def _wait_for_start(self) -> None:
         deadline = time.monotonic() + START_SECONDS
         while starting := [one for one in self._readers if not one.started]:
             heads = [reader.pending[0] for reader in starting]
-            self._ray.wait(heads, num_returns=1, timeout=deadline - time.monotonic())
+            self.ray.wait(heads, num_returns=1, timeout=deadline - time.monotonic())
             for reader in starting:
                 self._collect(reader)
-            if self._raised is not None:
-                raise self._raised
+            if self.raised is not None:
+                raise self.raised
 
     def _ask(self, reader: Reader, request: Any) -> None:
         if not reader.pending:
@@ -229,14 +181,14 @@ class ReaderPool:
         found: list[Records] = []
         pending = list(reader.pending)
         done = (
-            set(self._ray.wait(pending, num_returns=len(pending), timeout=0)[0]) if pending else {}
+            set(self.ray.wait(pending, num_returns=len(pending), timeout=0)[0]) if pending else {}
         )
         while reader.pending and reader.pending[0] in done:
             request = reader.pending.popleft()
             reader.since = time.monotonic()
             try:
-                answer = self._ray.get(request)
-            except self._ray.exceptions.RayError as error:
+                answer = self.ray.get(request)
+            except self.ray.exceptions.RayError as error:
                 self._replace(reader, str(error).strip().splitlines()[-1])
                 break
             reader.started = True
@@ -260,7 +212,7 @@ class ReaderPool:
             or fetched.generation != self._generations[error.partition]
         ):
             error = None  # of an earlier assignment
-        self._raised = self._raised or error
+        self.raised = self.raised or error
         return found
 
     def _check_deadline(self, reader: Reader) -> None:
@@ -269,28 +221,17 @@ class ReaderPool:
         silent = time.monotonic() - reader.since
         if silent > (self._deadline if reader.started else START_SECONDS):
             if not reader.started and not reader.partitions:
-                cpus = self._ray.cluster_resources().get("CPU", 0)
-                self._raised = FleetError(
-                    f"Ray has not started reader {reader.number} within {silent:.0f} s: the "
-                    f"cluster has {cpus:.0f} CPUs, and each reader takes one"
-                )
+                self.raised = self.not_started(reader.number, silent)
                 return
             self._replace(reader, f"no answer for {silent:.1f} s")
 
     def _replace(self, reader: Reader, reason: str) -> None:
         """Replace a reader by a new one, which continues where this one's records end."""
-        self._log.warning("reader replaced", reader=reader.number, reason=reason)
-        with suppress(Exception):
-            self._ray.kill(reader.actor)
-        now = time.monotonic()
-        self._replaced.append(now)
-        while self._replaced[0] < now - REPLACED_SECONDS:
-            self._replaced.popleft()
-        if len(self._replaced) > REPLACED * len(self._readers):
-            self._raised = FleetError(
-                f"{len(self._replaced)} readers were replaced within {REPLACED_SECONDS:.0f} s; "
-                f"the last one: {reason}"
-            )
+        self.kill(reader.actor)
+        try:
+            self.count_replacement(reader.number, reason)
+        except FleetError as error:
+            self.raised = error
             return
         fresh = self._start(reader.number)
         fresh.partitions = reader.partitions

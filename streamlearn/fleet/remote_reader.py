@@ -7,35 +7,19 @@ where, is told by the daemon, which also learns what it returns. It does not kno
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import msgspec
-
-import streamlearn
-from streamlearn import config
-from streamlearn.daemon import build
-from streamlearn.daemon.learners import Learners
 from streamlearn.engine.events import Events
-from streamlearn.fleet.packed_batch import PackedBatch, Wanted
+from streamlearn.fleet.instructions import connect, prepare, require_same_version
+from streamlearn.fleet.packed_batch import PackedBatch
 from streamlearn.kafka.reader import OutOfRangeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from streamlearn.fleet.instructions import Instructions
     from streamlearn.kafka.reader import KafkaReader
     from streamlearn.stream import Partition
-
-
-@dataclass(frozen=True)
-class Instructions:
-    """What every reader is told at its start."""
-
-    settings: config.Config
-    fetch_bytes: int
-    features: Mapping[str, Any]  # the state of the feature reader
-    decoders: list[dict[str, Any]]  # of the decoders
-    wanted: Wanted
-    version: str = streamlearn.__version__
 
 
 @dataclass(frozen=True)
@@ -60,36 +44,13 @@ class RemoteReader:
     def start(self, told: Instructions) -> Fetched:
         """Connect, and build the decoders."""
         try:
-            if told.version != streamlearn.__version__:
-                raise config.ConfigError(  # noqa: TRY301
-                    "fleet",
-                    [
-                        config.ConfigProblem(
-                            "fleet.ray",
-                            f"a node has streamlearn {streamlearn.__version__}, and the daemon "
-                            f"{told.version}; install the same version on all",
-                        )
-                    ],
-                )
-            self._start(told)
+            require_same_version(told)
+            _, self._events = prepare(told)
+            self._wanted = told.wanted
+            self._reader = connect(told)
         except Exception as error:  # noqa: BLE001 - the daemon raises it
             return Fetched(error=error)
         return Fetched()
-
-    def _start(self, told: Instructions) -> None:
-        settings = told.settings
-        source = settings.source
-        assert isinstance(source, config.KafkaSourceConfig)  # noqa: S101 - checked before
-        shared = config.feature_reader(settings.features)
-        shared.restore(told.features)
-        learners = Learners(config.estimators(settings), shared)
-        self._events = build.event_reader(settings, shared, list(learners))
-        for decoder, state in zip(self._events.decoders, told.decoders, strict=True):
-            decoder.restore(state)
-        self._wanted = told.wanted
-        self._reader = build.connection(source).reader(
-            isolation=source.isolation, fetch_bytes=told.fetch_bytes, group=None
-        )
 
     def assign(self, positions: Mapping[Partition, tuple[int, int]]) -> None:
         """Also read these partitions, from these positions; with their generations."""
@@ -146,8 +107,3 @@ class RemoteReader:
         if self._reader is None:
             raise RuntimeError("this reader was not started")
         return self._reader
-
-
-def settings_of_reader(settings: config.Config) -> config.Config:
-    """Return what a reader needs of the daemon's settings."""
-    return msgspec.structs.replace(settings, fleet=config.FleetConfig())

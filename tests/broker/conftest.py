@@ -21,6 +21,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 from kafka.errors import NodeNotReadyError
 
+from streamlearn.fleet.cluster import connected
 from streamlearn.kafka import Connection, KafkaSource, Security
 from tests.broker.apache_kafka import PASSWORD, USER, ApacheKafka, Unavailable
 from tests.broker.daemons import SECONDS, Daemons
@@ -72,6 +73,13 @@ def server() -> Iterator[Server]:
     """What starts daemons."""
     with Server() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def ray() -> Iterator[Any]:
+    """A Ray cluster for all daemons."""
+    with connected("local", cpus=8, object_store_bytes=200 << 20) as module:
+        yield module
 
 
 @pytest.fixture(params=CLIENTS)

@@ -17,7 +17,6 @@ from confluent_kafka import Producer
 import streamlearn as sl
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.estimators import model_file
-from streamlearn.fleet.cluster import connected
 from tests.broker.conftest import grow, write
 from tests.broker.daemons import KILLED, Daemons, fill
 from tests.broker.test_delayed_labels import LABELS
@@ -26,8 +25,6 @@ from tests.support.delayed_streams import CLICKS, SHOWN, topics
 from tests.support.streams import event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.broker.conftest import MakeDaemons, MakeTopic
 
 SETTINGS = (
@@ -36,13 +33,6 @@ SETTINGS = (
     "--set=features.bits=12",
     "--set=format.labels=[false, true]",
 )
-
-
-@pytest.fixture(scope="module")
-def ray() -> Iterator[Any]:
-    """A cluster for all daemons of these tests."""
-    with connected("local", cpus=8, object_store_bytes=200 << 20) as module:
-        yield module
 
 
 @pytest.fixture

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from streamlearn.fleet import actor_pool
+
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterator
+
+    import pytest
 
 
 class RayError(Exception):
@@ -68,12 +73,26 @@ class FakeRay:
         self.deaths = self.freezes = 0
         self.exceptions = SimpleNamespace(RayError=RayError)
 
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let pools of actors use it, and its clock; replacements are not limited."""
+        monkeypatch.setattr(actor_pool, "connected", self.connected)
+        monkeypatch.setattr(actor_pool, "answers", lambda _: True)
+        monkeypatch.setattr(actor_pool, "REPLACED", 1000)
+        monkeypatch.setattr(time, "monotonic", self.clock)
+        monkeypatch.setattr(time, "sleep", self.sleep)
+
     @contextmanager
     def connected(self, *_: Any, **__: Any) -> Iterator[FakeRay]:
         yield self
 
     def clock(self) -> float:
         return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def get_runtime_context(self) -> Any:
+        return SimpleNamespace(gcs_address="127.0.0.1:1")
 
     def disturb(self) -> None:
         """Kill or freeze an actor, sometimes."""

@@ -6,7 +6,6 @@ import io
 import random
 import subprocess
 import sys
-import time
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ import pytest
 
 from streamlearn.daemon.process.log import Log
 from streamlearn.errors import FleetError, SourceError
-from streamlearn.fleet import reader_pool
 from streamlearn.fleet.packed_batch import PackedBatch
 from streamlearn.fleet.reader_pool import ReaderPool
 from streamlearn.fleet.remote_reader import Fetched
@@ -70,9 +68,7 @@ class FakeReader:
 def make_pool(
     monkeypatch: pytest.MonkeyPatch, ray: FakeRay, count: int = 3, told: Any = None
 ) -> ReaderPool:
-    monkeypatch.setattr(reader_pool, "connected", ray.connected)
-    monkeypatch.setattr(time, "monotonic", ray.clock)
-    monkeypatch.setattr(reader_pool, "REPLACED", 1000)
+    ray.install(monkeypatch)
     return ReaderPool(
         LocalReader(),  # type: ignore[arg-type]
         told,
