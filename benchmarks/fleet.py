@@ -1,10 +1,13 @@
 """What readers cost the learner, and what merging workers costs in loss.
 
-python -m benchmarks.fleet [--only readers|quality] [--events N] [--rounds N] [--sets NAME ...]
+python -m benchmarks.fleet [--only readers|rounds|quality] [--events N] [--sets NAME ...]
 
 Readers: the stages of one event in one process, from memory, without Kafka and Ray: JSON to rows
 (a reader's work), rows to bytes and back to the learner's rows (the work that readers add), and
 learning, from rows of the learner's own decoder and from packed ones. Ratios are of one run.
+
+Rounds: what a worker and the owner do between two rounds, at 2^20 slots, of which a share was
+touched: the worker's changes, its start from the next base, and the owner's merge, in one process.
 
 Quality: K copies learn a set in turn, and are merged whenever they have learned a number of events
 together, after a warm start of one copy on the first fifth. The excess is over one learner's
@@ -15,23 +18,27 @@ from __future__ import annotations
 
 import argparse
 import pickle
+import time
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from scipy.sparse import csr_array
 
 import streamlearn as sl
 from benchmarks import data
 from benchmarks.formats import make_records
 from benchmarks.report import alternate, table, unprepared
-from streamlearn.rules.merging import merged
+from streamlearn.estimators.merging import merged
+from streamlearn.fleet.changes import applied, difference, size_of
 from streamlearn.stream import Events, Fields, decoder_of
 from streamlearn.stream.formats.packed import PackedDecoder
 from streamlearn.stream.packed_rows import PackedRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from streamlearn.core.arrays import Array
 
@@ -129,25 +136,83 @@ def readers(events: int, rounds: int) -> None:
     print(table(["stage", "us/record", "ratio"], lines))
 
 
+# -- rounds -------------------------------------------------------------------------------------
+
+
+def rounds(workers: int) -> None:
+    """Print what a round costs beside learning."""
+    bits, size = 20, 20_000
+    lines = []
+    makers: dict[str, Callable[..., Any]] = {
+        "l1": partial(
+            sl.LinearClassifier, sl.rules.DualAveraging(5.0), penalty=sl.penalties.L1(1e-3)
+        ),
+        "default": sl.LinearClassifier,
+    }
+    for name, make in makers.items():
+        model = make(features=sl.Hashing(bits))
+        draw = np.random.default_rng(0)
+        for share in (0.01, 0.2):
+            columns = max(int(share * (1 << bits)), 12)
+            model = make(features=sl.Hashing(bits))
+            model.know_labels([False, True])
+            learn_random(model, draw, 1 << bits, 1000)
+            base = model.state(features=False)
+            copies = []
+            for _ in range(workers):
+                copy = model.clone()
+                copy.restore(base | {"features": model.reader.state()})
+                learn_random(copy, draw, columns, size)
+                copies.append(copy)
+            taken: dict[str, float] = {}
+            with timed(taken, "changes"):
+                change = difference(base, copies[0].state(features=False))
+            changes = [change, *(difference(base, c.state(features=False)) for c in copies[1:])]
+            with timed(taken, "merge"):
+                states = [applied(base, one) for one in changes]
+                after = merged(model, base, states)
+                model.restore(after)
+                new = difference(base, after)
+            with timed(taken, "start"):
+                copies[0].restore(applied(base, new))
+            lines.append(
+                [name, f"{share:.0%}", f"{size_of(change) / 1e6:.1f}", f"{size_of(new) / 1e6:.1f}"]
+                + [f"{taken[stage]:.2f}" for stage in ("changes", "merge", "start")]
+                + [f"{sum(taken.values()):.2f}"]
+            )
+    print(f"{workers} workers, 2^{bits} slots\n")
+    head = ["model", "touched", "MB of a worker", "MB of the base", "changes s", "merge s"]
+    print(table([*head, "start s", "stall s"], lines))
+
+
+def learn_random(model: Any, draw: np.random.Generator, columns: int, rows: int) -> None:
+    """Learn rows of 12 random features."""
+    X = csr_array(
+        (
+            np.ones(12 * rows),
+            draw.integers(0, columns, 12 * rows),
+            np.arange(0, 12 * rows + 1, 12),
+        ),
+        shape=(rows, 1 << 20),
+    )
+    X.sum_duplicates()
+    model.learn_rows(X, draw.random(rows) < 0.3)
+
+
+@contextmanager
+def timed(taken: dict[str, float], name: str) -> Iterator[None]:
+    """Note how long something takes."""
+    start = time.perf_counter()
+    yield
+    taken[name] = time.perf_counter() - start
+
+
 # -- quality ------------------------------------------------------------------------------------
 
 
 def log_loss(scores: Array, labels: Array) -> float:
     """Return the sum of log-losses; labels are -1 and 1."""
     return float(np.logaddexp(0.0, -scores * labels).sum())
-
-
-def merged_model(model: Any, base: dict[str, Any], states: list[dict[str, Any]]) -> dict[str, Any]:
-    """Merge the weights and the intercept of several states of a model."""
-    [rule] = model.engine.learner.rules()
-    own = {"weights": rule}
-    if "intercept" in base["learner"]:
-        own["intercept"] = rule.for_intercept()
-    learner = dict(base["learner"])
-    for name, bound in own.items():
-        parts = [state["learner"][name]["rule"] for state in (base, *states)]
-        learner[name] = {"rule": merged(bound, parts[0], parts[1:])}
-    return {**base, "learner": learner}
 
 
 def workers_loss(
@@ -169,7 +234,7 @@ def workers_loss(
             if len(mine):
                 total += log_loss(worker.progressive_rows(X[mine], y[mine]), y[mine])
         if between is not None:
-            base = merged_model(model, base, [worker.state() for worker in workers])
+            base = merged(model, base, [worker.state() for worker in workers])
             for worker in workers:
                 worker.restore(base)
     return total / (len(y) - start)
@@ -195,16 +260,18 @@ def quality(names: list[str], counts: list[int], between: list[int]) -> None:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__)
-    parser.add_argument("--only", choices=["readers", "quality"])
+    parser.add_argument("--only", choices=["readers", "rounds", "quality"])
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--sets", nargs="+", default=["a9a", "ijcnn1"])
     parser.add_argument("--workers", type=int, nargs="+", default=[8])
     parser.add_argument("--between", type=int, nargs="+", default=[1000, 10_000])
     args = parser.parse_args()
-    if args.only != "quality":
+    if args.only in {None, "readers"}:
         readers(args.events, args.rounds)
-    if args.only != "readers":
+    if args.only in {None, "rounds"}:
+        rounds(args.workers[0])
+    if args.only in {None, "quality"}:
         quality(args.sets, args.workers, args.between)
 
 

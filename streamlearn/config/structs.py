@@ -603,6 +603,21 @@ class FleetConfig(Section, frozen=True):
     readers: Annotated[
         int, about("processes that fetch and decode records; 0: the daemon does so", ge=0, le=1000)
     ] = 0
+    workers: Annotated[
+        int,
+        about(
+            "processes that learn, each some of the partitions, whose models are merged; 1: the "
+            "daemon learns",
+            ge=1,
+            le=1000,
+        ),
+    ] = 1
+    round_seconds: Annotated[
+        float, about("seconds for which workers learn before they are merged", ge=0.1)
+    ] = 10.0
+    warm_events: Annotated[
+        int, about("events that the daemon learns before the workers do", ge=0)
+    ] = 100_000
     ray: Annotated[
         str,
         about(

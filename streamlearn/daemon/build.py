@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from streamlearn import config
 from streamlearn.core.times import timestamp
@@ -32,10 +32,34 @@ if TYPE_CHECKING:
         Partition,
         Source,
     )
+    from streamlearn.stream.sinks.sink import Sink
 
     Connect = Callable[[EventReader, Learners, Connection], Connection]
 
-__all__ = ["connection", "decoder", "event_reader", "input_settings", "loop", "source"]
+__all__ = [
+    "connection",
+    "decoder",
+    "event_reader",
+    "input_settings",
+    "loop",
+    "pipeline",
+    "sink",
+    "source",
+]
+
+
+class Team(Protocol):
+    """Other processes that learn for the daemon, once they may."""
+
+    @property
+    def pipeline(self) -> type[Pipeline]:
+        """The kind of pipeline that merges what they have learned."""
+
+    def connection(self, own: Connection) -> Connection:
+        """Return the connection to the brokers that knows of them."""
+
+    def source(self, source: Source, pipeline: Pipeline) -> Source:
+        """Return the source of what they learn, around the daemon's own."""
 
 
 def loop(
@@ -48,8 +72,12 @@ def loop(
     begin: bool = False,
     observers: Sequence[Observer] = (),
     connect: Connect | None = None,
+    team: Team | None = None,
 ) -> Loop:
-    """Build the daemon, not yet running; with `connect`, other processes read and decode."""
+    """Build the daemon, not yet running.
+
+    With `connect`, other processes read and decode; with a `team`, they learn, too.
+    """
     from streamlearn.daemon.process.watchdog import Watchdog  # noqa: PLC0415 - not on Windows
 
     shared = config.feature_reader(settings.features)
@@ -59,7 +87,6 @@ def loop(
         shared,
         best=None if best is None else (best.by, best.window, best.hysteresis),
     )
-    letters = settings.dead_letters
     reader = event_reader(settings, shared, list(learners), packed=connect is not None)
     feed: Source = source(
         stream_source(settings),
@@ -67,16 +94,63 @@ def loop(
         sample=reader.decoder.sample,
         reset_offsets=reset_offsets,
         report=log.warning,
-        connect=None if connect is None else partial(connect, reader, learners),
+        connect=team.connection
+        if team is not None
+        else None
+        if connect is None
+        else partial(connect, reader, learners),
     )
     published = sink(settings.predictions, settings.source, fencing(settings, "predictions"))
-    refused = sink(letters, settings.source, fencing(settings, "dead-letters"), binary=True)
+    refused = sink(
+        settings.dead_letters, settings.source, fencing(settings, "dead-letters"), binary=True
+    )
     if settings.backfill is not None:
         history = history_decoder(settings, settings.backfill, shared, list(learners))
         past = backfill(settings, settings.backfill, feed, history.sample, log)
         reader = BackfillReader(past, history, reader.decoder, timestamp(settings.backfill.until))
         feed = past
-    pipeline = Pipeline(
+    shown = pipeline(
+        settings,
+        reader,
+        learners,
+        (published, refused),
+        log,
+        [
+            *audit.observers(),
+            *regret_trackers.observers(settings.regret, log),
+            *served_scores.observers(settings.serve),
+            *telemetry.observers(settings, log),
+            *observers,
+        ],
+        Pipeline if team is None else team.pipeline,
+    )
+    if team is not None:
+        feed = team.source(feed, shown)
+    checkpoint = settings.checkpoint
+    return Loop(
+        feed,
+        shown,
+        None if checkpoint is None else ownership(checkpoint, log),
+        policy(settings, reset, skip_to or {}, begin=begin),
+        log,
+        Watchdog(settings.run.watchdog_seconds, log),
+        [one for one in (published, refused) if one is not None],
+    )
+
+
+def pipeline(
+    settings: config.Config,
+    reader: EventReader,
+    learners: Learners,
+    sinks: tuple[Sink | None, Sink | None],
+    log: Log,
+    observers: list[Observer],
+    kind: type[Pipeline] = Pipeline,
+) -> Pipeline:
+    """Build the stages that records pass through; the sinks are of predictions and dead letters."""
+    letters = settings.dead_letters
+    published, refused = sinks
+    return kind(
         reader,
         learners,
         InvalidRecordLimit(letters.max_invalid_ratio, letters.window, letters.min_count),
@@ -88,23 +162,7 @@ def loop(
             published, writer=writer(settings, settings.predictions, "Prediction")
         ),
         predictor=settings.predictions.learner or settings.learners[0].name,
-        observers=[
-            *audit.observers(),
-            *regret_trackers.observers(settings.regret, log),
-            *served_scores.observers(settings.serve),
-            *telemetry.observers(settings, log),
-            *observers,
-        ],
-    )
-    checkpoint = settings.checkpoint
-    return Loop(
-        feed,
-        pipeline,
-        None if checkpoint is None else ownership(checkpoint, log),
-        policy(settings, reset, skip_to or {}, begin=begin),
-        log,
-        Watchdog(settings.run.watchdog_seconds, log),
-        [one for one in (published, refused) if one is not None],
+        observers=observers,
     )
 
 

@@ -52,6 +52,7 @@ class Learner:
     def __init__(self, name: str, model: Model, measures: list[str], window: int) -> None:
         self.name = name
         self.model = model
+        self.window = window
         self.progress = {measure: ProgressiveMean(window) for measure in measures}
         self.learned = 0
         self.diverged = 0  # events that were skipped because their score was not finite
@@ -96,6 +97,10 @@ class Learner:
             self.diverged += int(np.count_nonzero(np.isnan(columns).any(axis=1) & learnable))
         return result
 
+    def clear_scores(self) -> None:
+        """Start the scores anew."""
+        self.progress = {name: ProgressiveMean(self.window) for name in self.progress}
+
     def state(self) -> dict[str, Any]:
         """Copy the state for a checkpoint."""
         predictions = {} if self.delayed is None else {"predictions": self.delayed.state()}
@@ -111,9 +116,7 @@ class Learner:
 
     def restore(self, state: Mapping[str, Any], reader: Reader) -> None:
         """Restore the state; the shared features are restored first."""
-        self.model = self.model.clone()  # a model loaded from a file has a state already
-        self.model.share_features(reader)
-        self.model.restore(state["model"]["state"])
+        self.restore_model(state["model"]["state"], reader)
         for name, progress in self.progress.items():
             if name in state["progress"]:
                 progress.restore(state["progress"][name])
@@ -123,6 +126,12 @@ class Learner:
             self.delayed.estimator = self.model
             if "predictions" in state:
                 self.delayed.restore(state["predictions"])
+
+    def restore_model(self, state: dict[str, Any], reader: Reader) -> None:
+        """Replace the model by one of this state."""
+        self.model = self.model.clone()  # a model loaded from a file has a state already
+        self.model.share_features(reader)
+        self.model.restore(state)
 
 
 class Learners:

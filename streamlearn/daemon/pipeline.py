@@ -73,11 +73,11 @@ class Pipeline:
         self.event_reader.attach(list(self.learners))
         self.label_monitor = LabelMonitor(self.log)
 
-    def set_epoch(self, epoch: int) -> None:
-        """Set the epoch that published records carry."""
-        self.dead_letters.epoch = epoch
-        if self.predictions is not None:
-            self.predictions.epoch = epoch
+    def set_epoch(self, epoch: int, round: int | None = None) -> None:  # noqa: A002 - the header's
+        """Set the epoch, and the round of a worker, that published records carry."""
+        for publisher in (self.dead_letters, self.predictions):
+            if publisher is not None:
+                publisher.epoch, publisher.round = epoch, round
 
     def process(self, records: Sequence[Records]) -> None:
         """Decode, learn and publish a batch of records."""
@@ -201,13 +201,17 @@ class Pipeline:
                 "feature table full", names=reader.size, bytes=reader.bytes_used,
                 on_full=reader.on_full,
             )  # fmt: skip
+        self.report_diverged()
+        self._report_invalid(polled, invalid)
+
+    def report_diverged(self) -> None:
+        """Log learners that have skipped events."""
         for learner in self.learners:
             if learner.diverged:
                 self.log.rate_limited(
                     f"diverged {learner.name}", "error", "learner diverged", learner=learner.name,
                     events=learner.diverged, remedy="use a smaller step size or scale the features",
                 )  # fmt: skip
-        self._report_invalid(polled, invalid)
 
     def _report_invalid(self, polled: Polled, invalid: Sequence[RecordError]) -> None:
         """Log the first invalid record of a batch, and stop at too many of them."""

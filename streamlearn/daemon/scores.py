@@ -14,7 +14,7 @@ from streamlearn.core import sums
 from streamlearn.core.progressive import WeightedMean, mean_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from streamlearn.core.arrays import Array
 
@@ -50,6 +50,23 @@ class BlockSums:
         if new.size:
             self.full = np.concatenate([self.full, new], 1)[:, -self.capacity :]
         return new
+
+    def join(self, others: Sequence[BlockSums]) -> None:
+        """Append the blocks of others, which saw other events at the same time.
+
+        >>> window, one, two = (BlockSums(1, 40) for _ in range(3))
+        >>> one.add(np.ones((1, 30))), two.add(np.ones((1, 5)))
+        (array([[20.]]), array([], shape=(1, 0), dtype=float64))
+        >>> window.join([one, two])
+        >>> window.total()
+        array([15.])
+        """
+        share = max(self.capacity // max(len(others), 1), 1)
+        blocks = [self.full]
+        for one in others:
+            complete = min(one.count // one.size, share)
+            blocks += [one.full[:, one.capacity - complete :], one.open[:, None]]
+        self.full = np.concatenate(blocks, 1)[:, -self.capacity :]
 
     def total(self) -> Array:
         """Sum over the window, including the incomplete block."""
@@ -95,6 +112,14 @@ class ProgressiveMean(WeightedMean):
         """Add events, also to the window."""
         super().add_pairs(pairs)
         self.blocks.add(pairs)
+
+    def join(self, others: Sequence[ProgressiveMean]) -> None:
+        """Add the events of others, which saw them at the same time."""
+        for one in others:
+            self.total += one.total
+            self.weight += one.weight
+            self.count += one.count
+        self.blocks.join([one.blocks for one in others])
 
     def state(self) -> dict[str, Any]:
         """Copy the state for a checkpoint."""

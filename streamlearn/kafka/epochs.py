@@ -63,27 +63,27 @@ class LeaderEpochs:
 
     def __init__(self) -> None:
         self.marks: dict[Partition, Mark] = {}
-        self._sought: dict[Partition, Mark] = {}
+        self.sought: dict[Partition, Mark] = {}  # to be checked
 
     def seek(self, marks: Mapping[Partition, Mark]) -> None:
         """Check these marks when reading starts."""
         self.marks.update(marks)
-        self._sought.update(marks)
+        self.sought.update(marks)
 
     def start(self, partition: Partition, position: int) -> int:
         """Return where to start reading: at the marked record, if it is to be checked."""
-        if partition in self._sought:
-            return self._sought[partition].offset
+        if partition in self.sought:
+            return self.sought[partition].offset
         self.marks.pop(partition, None)
         return position
 
     def give_up(self, partition: Partition) -> bool:
         """Stop checking a partition's mark; return whether it was still to be checked."""
-        return self._sought.pop(partition, None) is not None
+        return self.sought.pop(partition, None) is not None
 
     def new(self, records: Records) -> Records:
         """Return the records after the mark; SourceChangedError if the marked one has changed."""
-        mark = self._sought.pop(records.partition, None)
+        mark = self.sought.pop(records.partition, None)
         if mark is None:
             return records
         found = bool(records.offsets) and records.offsets[0] == mark.offset

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from streamlearn.core.times import timestamp
-from streamlearn.errors import SourceChangedError, SourceError
+from streamlearn.errors import SourceChangedError, SourceDeniedError, SourceError
 from streamlearn.kafka.backlog import Backlog
 from streamlearn.kafka.epochs import LeaderEpochs, marks_of, without, written
 from streamlearn.kafka.positions import Start, StartPolicy, start_positions
@@ -25,12 +25,12 @@ from streamlearn.kafka.topics import (
     ids_of,
     partitions_of,
 )
-from streamlearn.kafka.verification import UnverifiedRecords
+from streamlearn.kafka.verification import UnverifiedRecords, topic_recreated
 from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.lines import size_and_nulls
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from streamlearn.kafka.connection import Connection
     from streamlearn.kafka.reader import KafkaReader
@@ -320,6 +320,53 @@ class KafkaSource:
                     partition.number,
                     count,
                 )
+
+    # -- several processes ------------------------------------------------------------------------
+
+    @property
+    def checked(self) -> bool:
+        """Whether the log before each position was found to be the one that was read."""
+        return not self._epochs.sought
+
+    def hand_over(self) -> dict[Partition, int]:
+        """Return the positions, from which others read; what was fetched beyond them is dropped.
+
+        They report with `advance`. `poll` still returns positions of new partitions, and raises.
+        """
+        self._live().drop(list(self._ends))
+        self._backlog.drop(list(self._ends))
+        self._holding().drop(list(self._ends))
+        self._paused.clear()
+        return dict(self._ends)
+
+    def confirm(self, topics: Iterable[str]) -> bool:
+        """Return whether a broker knows these topics by their ids; `SourceChangedError` if others.
+
+        False: no broker answers, or topics are missing, which the watcher reports.
+        """
+        known = {name.removeprefix("topic "): text for name, text in self._identity.items()}
+        wanted = sorted({name for name in topics if known.get(name)})
+        try:
+            found = self._live().topics(wanted) if wanted else {}
+        except SourceDeniedError:
+            raise
+        except SourceError:
+            return False
+        for name, topic in found.items():
+            if topic.id not in {known[name], ""}:
+                raise topic_recreated(name, known[name], topic.id)
+        return len(found) == len(wanted)
+
+    def advance(self, read: Iterable[Records]) -> None:
+        """Note what others have read; of each partition the last record is enough."""
+        for records in read:
+            if records.partition in self._ends:
+                self._ends[records.partition] = records.end
+                self._epochs.given(records)
+
+    def goals(self) -> dict[Partition, int]:
+        """Return the ends of the partitions when the source was opened."""
+        return dict(self._goal)
 
     def lost(self) -> dict[Partition, int]:
         """Return how many records were deleted before they were read."""

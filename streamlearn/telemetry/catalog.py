@@ -164,6 +164,17 @@ DAEMON = (
     Metric("build_info", "info", "Versions.", ("version", "python")),
     Metric("config_info", "info", "Configuration.", ("source", "format", "features", "hash")),
 )
+WORKER = ("worker",)
+FLEET = (
+    gauge("worker_partitions", "Partitions that a worker reads.", WORKER),
+    gauge("worker_events_per_second", "Events a second in a worker's last round.", WORKER),
+    gauge("worker_round_timestamp_seconds", "Time of a worker's last accepted round.", WORKER),
+    counter("rounds_merged", "Rounds that were merged into the model."),
+    counter("rounds_refused", "Rounds of workers that were refused, by reason.", ("reason",)),
+    counter("workers_replaced", "Workers that died or did not answer, and were replaced."),
+    gauge("round_merge_seconds", "Time that merging the last round took."),
+    gauge("round_bytes", "Bytes of what workers learned in the last round."),
+)
 DELAYED_LABELS = (
     gauge("held_events", "Events and labels held until they are matched."),
     gauge("held_oldest_seconds", "Age of the oldest held event or label, in event time."),
@@ -205,6 +216,6 @@ SERVER = (
     gauge("serve_snapshot_bytes", "Size of the snapshot in use.", LEARNER),
     gauge("serve_promoted", "1 for the learner that is promoted to serve everybody.", LEARNER),
 )
-ALL = (*FLOW, *DELAYED_LABELS, *QUALITY, *SERVED, *REGRET, *MODEL, *DAEMON)
+ALL = (*FLOW, *FLEET, *DELAYED_LABELS, *QUALITY, *SERVED, *REGRET, *MODEL, *DAEMON)
 METRICS = {metric.name: metric for metric in ALL}
 SERVER_METRICS = {metric.name: metric for metric in SERVER}

@@ -12,6 +12,7 @@ from streamlearn.telemetry.catalog import (
     DAEMON,
     DELAYED_LABELS,
     EDGES,
+    FLEET,
     FLOW,
     MODEL,
     OUTCOMES,
@@ -37,6 +38,7 @@ GROUPS = {
     "Served predictions": SERVED,
     "Models": MODEL,
     "Daemon": DAEMON,
+    "Workers": FLEET,
     "Server": SERVER,
 }
 INTRODUCTION = """\

@@ -103,7 +103,7 @@ class Daemons:
 
     def log_text(self) -> str:
         """What all of them have logged."""
-        return self.log.read_text(encoding="utf-8")
+        return self.log.read_text(encoding="utf-8") if self.log.exists() else ""
 
     def newest(self) -> tuple[checkpoints.CheckpointId, dict[str, Any]] | None:
         """The newest checkpoint that is whole."""

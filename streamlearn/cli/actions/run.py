@@ -47,6 +47,9 @@ def run(options: Options) -> int:
     if options.begin and options.until is not None:
         raise ValueError("--begin ends before the first record; remove --until")
     log = Log(settings.log.format, settings.log.level)
+    team = fleet.team(settings, log)
+    if team is not None:
+        settings = team.settings
     forward = LibraryLogHandler(log)
     logging.getLogger().addHandler(forward)
     gc.set_threshold(COLLECT_EVERY, *gc.get_threshold()[1:])
@@ -60,6 +63,7 @@ def run(options: Options) -> int:
             begin=options.begin,
             observers=serving.observers(settings, log),
             connect=fleet.connect(settings, log),
+            team=team,
         )
     except (SourceError, SinkError) as error:  # an output is opened first
         code = exit_code(error)

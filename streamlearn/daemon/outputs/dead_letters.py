@@ -39,6 +39,7 @@ class DeadLetterPublisher:
         self.sink = sink
         self.writer = writer  # None: the value is that of the record
         self.epoch = epoch
+        self.round: int | None = None  # of workers; the daemon has none
         self.largest: int = getattr(sink, "largest", None) or DEFAULT_MAX_BYTES
 
     def publish(self, records: Records, invalid: Sequence[tuple[int, str | None, str]]) -> None:
@@ -85,6 +86,8 @@ class DeadLetterPublisher:
             "code": reason_code(field, reason),
             "reason": reason[:MAX_REASON],
         }
+        if self.round is not None:
+            fields["round"] = self.round
         if records.times is not None:
             fields["record_time"] = records.times[i]
         if field is not None:

@@ -1,7 +1,8 @@
 """Publish predictions: a record for each event, made before the event is learned.
 
 Delivery is at least once: after a crash the events since the last checkpoint are predicted again.
-Duplicates have the same topic, partition and offset in their headers; the highest epoch is valid.
+Duplicates have the same topic, partition and offset in their headers; the highest epoch is valid,
+and of a fleet's workers the highest round in it.
 If a record is too large for its topic, key and id are dropped, and the header `dropped` is added.
 """
 
@@ -60,6 +61,7 @@ class PredictionPublisher:
         self.sink = sink
         self.writer = writer  # None: JSON
         self.epoch = epoch
+        self.round: int | None = None  # of workers; the daemon has none
         self.largest: int | None = getattr(sink, "largest", None)
 
     def publish(
@@ -132,10 +134,12 @@ class PredictionPublisher:
     def _shared_headers(self, records: Records) -> list[tuple[str, bytes]]:
         """Return the headers common to all predictions of these records."""
         topic, partition = records.partition
+        of_round = [] if self.round is None else [("round", b"%d" % self.round)]
         return [
             ("topic", topic.encode()),
             ("partition", b"%d" % partition),
             ("epoch", b"%d" % self.epoch),
+            *of_round,
             ("schema", SCHEMA),
         ]
 

@@ -1,0 +1,257 @@
+"""Workers on Ray, over a real broker: each record is learned once, whatever happens to anybody."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+import streamlearn as sl
+from streamlearn.daemon.process.exits import Exit
+from tests.broker.conftest import grow, write
+from tests.broker.daemons import KILLED, Daemons, fill
+from tests.support.streams import event, learnable
+
+if TYPE_CHECKING:
+    from tests.broker.conftest import MakeDaemons, MakeTopic
+
+SETTINGS = (
+    "--set=fleet.workers=2",
+    "--set=fleet.round_seconds=0.3",
+    "--set=fleet.warm_events=500",
+    "--set=fleet.deadline_seconds=1",
+    "--set=features.kind=hashing",
+    "--set=features.bits=12",
+    "--set=format.labels=[false, true]",
+)
+
+
+@pytest.fixture
+def options(ray: Any) -> list[str]:
+    """What makes a daemon use workers of this cluster."""
+    return [*SETTINGS, "--ray", ray.get_runtime_context().gcs_address]
+
+
+def prepared(make_daemons: MakeDaemons, topic: str, **settings: Any) -> Daemons:
+    daemons = make_daemons(topic, **settings)
+    daemons.environ = {name: os.environ[name] for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_MODE")}
+    return daemons
+
+
+def worker_processes() -> list[int]:
+    """The processes of all workers on this machine that belong to this test's cluster."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            name = (process / "cmdline").read_bytes()
+            own = os.environ["RAY_AUTH_TOKEN"].encode() in (process / "environ").read_bytes()
+        except OSError:
+            continue
+        if name.startswith(b"ray::RemoteWorker") and own:
+            found.append(int(process.name))
+    return found
+
+
+def assert_learned_once(daemons: Daemons, partitions: int, length: int) -> None:
+    """By the ranges that were merged, and by what the models have counted themselves."""
+    found = daemons.newest()
+    assert found is not None, daemons.log_text()
+    data = found[1]
+    ends = dict.fromkeys(range(partitions), 0)  # each range begins where the one before ended
+    for _, number, start, end in data["observers"]["audit"]:
+        assert ends[number] == start
+        ends[number] = end
+    assert set(ends.values()) == {length}
+    assert data["counts"]["records"] == partitions * length
+    examples = [
+        example
+        for partition in range(partitions)
+        for offset in range(length)
+        if (example := learnable(partition, offset, garbage=0.0)) is not None
+    ]
+    weights = [weight for _, _, weight in examples]
+    labels = [weight if label else -weight for _, label, weight in examples]
+    model = sl.LinearClassifier.load(daemons.models, learner="default")
+    members: Any = getattr(model.rules[0], "members", ())
+    [rate] = [one for one in members if isinstance(one, sl.rules.BaseRate)]
+    assert (rate.mass, rate.labels) == (sum(weights), sum(labels))
+    for learner in data["learners"].values():
+        assert learner["learned"] == len(examples)
+        assert learner["progress"]["loss"]["weight"] == sum(weights)
+
+
+def run_with_workers(
+    daemons: Daemons,
+    producer: Producer,
+    topic: str,
+    partitions: int,
+    length: int,
+    options: list[str],
+    garbage: float = 0.0,
+) -> None:
+    """Write the first records, and all others once the workers learn; end then."""
+    first = 400
+    fill(producer, topic, partitions, first, garbage)
+    process = daemons.start(*options)
+    daemons.wait_for(lambda: "workers learn" in daemons.log_text())
+    for partition in range(partitions):
+        values = [event(partition, i, garbage=garbage) for i in range(first, length)]
+        write(producer, topic, values, partition)
+    daemons.wait_for(lambda: daemons.records() == partitions * length)
+    process.terminate()
+    assert process.wait(20) == Exit.OK, daemons.log_text()[-2000:]
+
+
+def test_workers_learn_every_record_once(
+    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, options: list[str]
+) -> None:
+    topic, length = make_topic(3), 4000
+    daemons = prepared(make_daemons, topic, every=2000)
+    run_with_workers(daemons, producer, topic, 3, length, options)
+    assert_learned_once(daemons, 3, length)
+    loss = daemons.newest()[1]["learners"]["default"]["progress"]["loss"]  # type: ignore[index]
+    assert loss["total"] / loss["weight"] < 0.7
+
+
+@pytest.mark.parametrize("faults", [4, pytest.param(100, marks=pytest.mark.nightly)])
+def test_killed_and_frozen_workers_and_owners_leave_no_trace(
+    make_any_daemons: MakeDaemons,
+    make_topic: MakeTopic,
+    producer: Producer,
+    options: list[str],
+    faults: int,
+) -> None:
+    seed = random.SystemRandom().randrange(1 << 30)
+    print("seed", seed)  # noqa: T201 -- shown if it fails
+    draw = random.Random(seed)
+    partitions, length = 3, 1000 * faults
+    topic = make_topic(partitions)
+    daemons = prepared(make_any_daemons, topic, client="confluent", every=1000)
+    process = daemons.start(*options)
+    written, started, frozen = 0, 1, []
+    kinds = ["kill", "freeze", "owner", "resize"] * (faults // 4)
+    draw.shuffle(kinds)
+    for kind in kinds:
+        for partition in range(partitions):
+            values = [event(partition, i) for i in range(written, written + 1000)]
+            write(producer, topic, values, partition)
+        written += 1000
+        daemons.wait_for(lambda: daemons.log_text().count("workers learn") == started)  # noqa: B023
+        time.sleep(draw.random() * 0.5)
+        victims = [pid for pid in worker_processes() if pid not in frozen]
+        if kind in {"owner", "resize"} or not victims:
+            process.send_signal(signal.SIGKILL)
+            assert process.wait(20) in KILLED, daemons.log_text()
+            count = draw.randint(2, 4) if kind == "resize" else 2
+            process = daemons.start(*options, f"--set=fleet.workers={count}")
+            started += 1
+        else:
+            victim = draw.choice(victims)
+            os.kill(victim, signal.SIGKILL if kind == "kill" else signal.SIGSTOP)
+            frozen += [victim] if kind == "freeze" else []
+        learned = written * partitions
+        daemons.wait_for(lambda: daemons.records() == learned, 40.0)  # noqa: B023
+        for pid in frozen:  # it answers late
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+    process.terminate()
+    assert process.wait(20) in {Exit.OK, -signal.SIGTERM}, daemons.log_text()[-2000:]
+    assert_learned_once(daemons, partitions, length)
+
+
+def test_new_partitions_and_more_workers_than_partitions(
+    make_any_daemons: MakeDaemons,
+    make_topic: MakeTopic,
+    producer: Producer,
+    admin: Any,
+    bootstrap: str,
+    options: list[str],
+) -> None:
+    topic, length = make_topic(1), 1000
+    fill(producer, topic, 1, length)
+    daemons = prepared(make_any_daemons, topic, client="confluent")
+    process = daemons.start(*options)
+    daemons.wait_for(lambda: daemons.records() == length)
+    daemons.wait_for(lambda: "workers learn" in daemons.log_text())
+    grow(admin, topic, 2)
+    fresh = Producer({"bootstrap.servers": bootstrap})  # one that knows of them
+    write(fresh, topic, [event(1, i) for i in range(length)], 1)
+    daemons.wait_for(lambda: daemons.records() == 2 * length)
+    process.terminate()
+    assert process.wait(20) == Exit.OK
+    assert_learned_once(daemons, 2, length)
+
+
+def test_predictions_and_dead_letters_of_workers_name_the_round(
+    make_any_daemons: MakeDaemons,
+    make_topic: MakeTopic,
+    producer: Producer,
+    bootstrap: str,
+    options: list[str],
+) -> None:
+    topic, predictions, letters, length = make_topic(2), make_topic(), make_topic(), 1500
+    outputs = (
+        f'[predictions]\ntopic = "{predictions}"\n[dead_letters]\ntopic = "{letters}"\n'
+        "max_invalid_ratio = 0.5\n"
+    )
+    daemons = prepared(make_any_daemons, topic, client="confluent", outputs=outputs)
+    run_with_workers(daemons, producer, topic, 2, length, options, garbage=0.02)
+    found = daemons.newest()
+    assert found is not None
+    counts = found[1]["counts"]
+    published = read(bootstrap, predictions)
+    places = {(one["partition"], one["offset"]) for one in published}
+    assert len(places) == len(published) == counts["events"]
+    of_workers = [one for one in published if "round" in one]
+    assert 0 < len(of_workers) < len(published)  # the daemon predicts the first ones
+    assert {one["epoch"] for one in published} == {b"1"}
+    letters_read = read(bootstrap, letters)
+    assert len(letters_read) == counts["invalid"]
+    assert any("streamlearn.round" in one for one in letters_read)
+
+
+def read(bootstrap: str, topic: str) -> list[dict[str, Any]]:
+    """The headers of all records of a topic of one partition."""
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": topic, "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe([topic])
+    found: list[dict[str, Any]] = []
+    deadline = time.monotonic() + 20.0
+    empty = 0
+    while empty < (3 if found else 30) and time.monotonic() < deadline:
+        messages = consumer.consume(10_000, 0.3)
+        empty = 0 if messages else empty + 1
+        found += [dict(one.headers() or ()) for one in messages]
+    consumer.close()
+    return found
+
+
+def test_what_workers_cannot_do_is_refused(
+    make_any_daemons: MakeDaemons, make_topic: MakeTopic, options: list[str]
+) -> None:
+    daemons = prepared(make_any_daemons, make_topic(1), client="confluent")
+    for changed in ("features.kind=names", "source.order=time", "fleet.readers=2"):
+        assert daemons.run(*options, "--set", changed, "--until", "end") == Exit.USAGE
+        assert "readers" in daemons.log_text().splitlines()[-1] or "hashing" in daemons.log_text()
+
+
+def test_what_ends_a_worker_ends_the_daemon_with_its_code(
+    make_any_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, options: list[str]
+) -> None:
+    topic = make_topic(1)
+    fill(producer, topic, 1, 1000)
+    daemons = prepared(make_any_daemons, topic, client="confluent")
+    process = daemons.start(*options)
+    daemons.wait_for(lambda: "workers learn" in daemons.log_text())
+    write(producer, topic, [b"{"] * 1000, 0)
+    assert process.wait(30) == Exit.INVALID_RECORDS, daemons.log_text()
+    assert json.loads(daemons.log_text().splitlines()[-1])["exit"] == Exit.INVALID_RECORDS

@@ -1,0 +1,94 @@
+"""What a configuration with workers may not ask for, and what to use instead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from streamlearn import config
+
+CONFIG = """
+[source]
+kind = "kafka"
+bootstrap = "localhost:9092"
+topics = ["clicks"]
+
+[format]
+label = "click"
+id = "id"
+labels = [false, true]
+
+[features]
+kind = "hashing"
+
+[checkpoint]
+path = "models"
+
+[fleet]
+workers = 2
+"""
+LEARNER = {"name": "a"}
+
+
+def problems(changes: dict[str, Any]) -> dict[str, str]:
+    try:
+        config.parse(CONFIG, "test", changes, environ={})
+    except config.ConfigError as error:
+        return {problem.path: problem.text for problem in error.problems}
+    return {}
+
+
+def test_workers_are_accepted() -> None:
+    assert problems({}) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "remedy"),
+    [
+        ({"fleet.readers": 2}, "fleet.workers", "either"),
+        ({"labels": {}}, "labels", "fleet.readers"),
+        ({"source.order": "time"}, "source.order", "fleet.readers"),
+        ({"run.until": "1000"}, "run.until", "fleet.readers"),
+        ({"features.kind": "names"}, "features.kind", "hashing"),
+        ({"format.labels": "open"}, "format.labels", "declare"),
+        ({"predictions.path": "-"}, "predictions.path", "topic"),
+        ({"dead_letters.path": "letters"}, "dead_letters.path", "topic"),
+        (
+            {"predictions": {"learner": "best", "best": {"by": "loss"}}},
+            "predictions.best",
+            "fleet.readers",
+        ),
+    ],
+)
+def test_what_needs_one_stream_is_refused(changes: dict[str, Any], path: str, remedy: str) -> None:
+    assert remedy in problems(changes)[path]
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        {"penalty": "L1(1e-3)"},  # the default under it is not merged
+        {"calibrated": True},
+        {"rule": "DualAveraging()", "average": "tail"},
+        {"rule": "DualAveraging()", "batch": 10},
+        {"rule": "AcceleratedDualAveraging()"},
+    ],
+)
+def test_what_cannot_be_merged_is_refused(learner: dict[str, Any]) -> None:
+    message = problems({"learner": [LEARNER | learner]})["learner[0]"]
+    assert "use" in message
+    assert "fleet.readers" in message
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        {"rule": "DualAveraging()", "penalty": "L1(1e-3)"},
+        {"rule": "AdaGradDualAveraging(0.3)"},
+        {"rule": "FTRLProximal(0.1)"},
+        {"rule": "AROW()", "loss": "Hinge()"},
+    ],
+)
+def test_what_merges_is_accepted(learner: dict[str, Any]) -> None:
+    assert problems({"learner": [LEARNER | learner]}) == {}

@@ -1,0 +1,223 @@
+"""The pool of workers: what it hands out is learned once, whatever workers and Ray do."""
+
+from __future__ import annotations
+
+import io
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamlearn.daemon.process.exits import Exit, Stop
+from streamlearn.daemon.process.log import Log
+from streamlearn.errors import FleetError, SourceError
+from streamlearn.fleet import actor_pool
+from streamlearn.fleet.changes import applied, difference
+from streamlearn.fleet.remote_worker import Base, Failed
+from streamlearn.fleet.rounds import Delta, Task
+from streamlearn.fleet.worker_pool import WorkerPool
+from streamlearn.stream import Partition
+from tests.fleet.fake_ray import FakeRay
+from tests.fleet.simulated_fleet import CELLS, learn
+
+LENGTH = 400
+TOLD: Any = SimpleNamespace(round_seconds=1.0)
+
+
+class LocalReader:
+    """A reader of nothing."""
+
+    def __init__(self) -> None:
+        self.positions: dict[Partition, int] = {}
+
+    def assign(self, positions: dict[Partition, int]) -> None:
+        self.positions.update(positions)
+
+    def drop(self, partitions: list[Partition]) -> None:
+        for where in partitions:
+            del self.positions[where]
+
+    def highwater(self, partition: Partition) -> int:
+        del partition
+        return LENGTH
+
+    def poll(self, seconds: float, most: int) -> list[Any]:
+        del seconds, most
+        return []
+
+    def close(self) -> None:
+        pass
+
+
+class FakeWorker:
+    """A `RemoteWorker` of made-up logs."""
+
+    def __init__(self, draw: random.Random, answer: Any = None) -> None:
+        self.draw = draw
+        self.answer = answer
+        self.base: Base | None = None
+        self.whole = 0
+
+    def start(self, told: Any) -> Failed | None:
+        return told if isinstance(told, Failed) else None
+
+    def learn(self, task: Task, base: Base | None, goals: Any) -> Any:
+        del goals
+        if base is not None and base.since is None:
+            self.base, self.whole = base, self.whole + 1
+        elif base is not None:
+            assert self.base is not None
+            assert self.base.id == base.since
+            self.base = Base(base.id, None, applied(self.base.state, base.state))
+        if self.answer is not None:
+            return self.answer
+        assert self.base is not None
+        assert self.base.id == task.base
+        cells, ends = self.base.state["cells"].copy(), {}
+        for where, start in task.starts.items():
+            ends[where] = min(start + self.draw.randint(0, 20), LENGTH)
+            learn(cells, where, start, ends[where])
+        changes = difference(self.base.state, {"cells": cells})
+        counts = SimpleNamespace(events=1)
+        learned = SimpleNamespace(changes=changes, counts=counts, seconds=1.0, marks={})
+        return Delta(task.base, task.rank, task.starts, ends, learned)
+
+
+def make_pool(
+    monkeypatch: pytest.MonkeyPatch, ray: FakeRay, count: int = 3, told: Any = TOLD
+) -> WorkerPool:
+    ray.install(monkeypatch)
+    log = Log("json", "debug", stream=io.StringIO())
+    local: Any = LocalReader()
+    return WorkerPool(local, told, count, deadline_seconds=5.0, log=log)
+
+
+def begin(pool: WorkerPool, partitions: int) -> dict[str, Any]:
+    while not pool.ready:
+        pool.poll(0.1, 10)
+    state = {"cells": np.zeros((CELLS, 1))}
+    pool.begin(1, {Partition("t", k): 0 for k in range(partitions)}, state)
+    return state
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_record_once(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    draw = random.Random(seed)
+    ray = FakeRay(draw, lambda: FakeWorker(draw))
+    pool = make_pool(monkeypatch, ray, count=3)
+    partitions = draw.randint(1, 5)
+    state = begin(pool, partitions)
+    rounds = pool.rounds
+    assert rounds is not None
+    while min(rounds.positions.values()) < LENGTH:
+        pool.poll(0.1, 10)
+        if pool.finished():
+            base, deltas = pool.take()
+            assert base is state
+            if deltas:
+                after = [applied(state, one.learned.changes)["cells"] for one in deltas]
+                cells = state["cells"]
+                state = {"cells": cells + sum(one - cells for one in after)}
+                pool.hand_out(state)
+        ray.disturb()
+        assert ray.now < 10_000.0
+    expected = np.zeros((CELLS, 1))
+    for k in range(partitions):
+        learn(expected, Partition("t", k), 0, LENGTH)
+    assert (state["cells"] == expected).all()
+    assert ray.deaths + ray.freezes > 0
+    pool.close()
+
+
+def test_changes_of_the_base_are_sent_to_those_who_have_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw = random.Random(1)
+    made: list[FakeWorker] = []
+
+    def make() -> FakeWorker:
+        made.append(FakeWorker(draw))
+        return made[-1]
+
+    pool = make_pool(monkeypatch, FakeRay(draw, make, faults=False), count=2)
+    state = begin(pool, 2)
+    for _ in range(5):
+        while not pool.finished():
+            pool.poll(0.1, 10)
+        _, deltas = pool.take()
+        state = {"cells": applied(state, deltas[0].learned.changes)["cells"]}
+        pool.hand_out(state)
+    assert [worker.whole for worker in made] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (Failed(code=int(Exit.INVALID_RECORDS), reason="too many"), Stop),
+        (Failed(SourceError("denied")), SourceError),
+    ],
+)
+def test_errors_of_workers_are_the_daemons(
+    monkeypatch: pytest.MonkeyPatch, answer: Failed, expected: type[Exception]
+) -> None:
+    draw = random.Random(1)
+    ray = FakeRay(draw, lambda: FakeWorker(draw, answer), faults=False)
+    pool = make_pool(monkeypatch, ray)
+    begin(pool, 3)
+    with pytest.raises(expected):
+        poll_often(pool)
+
+
+def test_a_weight_that_is_not_a_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(1)
+    learned = SimpleNamespace(changes={"cells": np.array([np.nan])})
+    where = Partition("t", 0)
+    draws: list[Any] = []
+
+    def make() -> FakeWorker:
+        delta = Delta(draws[0].base, 0, {where: 0}, {where: 5}, learned) if draws else None
+        return FakeWorker(draw, delta)
+
+    pool = make_pool(monkeypatch, FakeRay(draw, make, faults=False), count=1)
+    begin(pool, 1)
+    assert pool.rounds is not None
+    draws.append(pool.rounds)
+    monkeypatch.setattr(actor_pool, "REPLACED", 3)
+    pool.workers[0].actor.kept.answer = make().answer
+    with pytest.raises(FleetError, match="not a number"):
+        poll_often(pool)
+    assert pool.rounds.positions == {where: 0}
+
+
+def test_workers_that_do_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(1)
+    ray = FakeRay(draw, lambda: FakeWorker(draw), faults=False)
+    failed: Any = Failed(SourceError("no broker"))
+    failed_told: Any = SimpleNamespace(round_seconds=1.0)
+    pool = make_pool(monkeypatch, ray, told=failed_told)
+    pool.workers[0].actor.kept.start = lambda _: failed
+    with pytest.raises(SourceError, match="no broker"):
+        poll_often(pool)
+    ray.capacity = len(ray.actors)  # no CPU for those that follow
+    pool = make_pool(monkeypatch, ray)
+    with pytest.raises(FleetError, match="CPUs"):
+        poll_often(pool, 200, 1.0)
+
+
+def test_a_cluster_without_its_head_ends_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(1)
+    pool = make_pool(monkeypatch, FakeRay(draw, lambda: FakeWorker(draw), faults=False))
+    poll_often(pool)
+    monkeypatch.setattr(actor_pool, "answers", lambda _: False)
+    with pytest.raises(FleetError, match="head"):
+        poll_often(pool, 200, 1.0)
+
+
+def poll_often(pool: WorkerPool, times: int = 100, seconds: float = 0.1) -> None:
+    for _ in range(times):
+        pool.poll(seconds, 10)
+        pool.ray.sleep(seconds)
+        if pool.finished():
+            pool.take()
