@@ -54,8 +54,7 @@ def write(directory: Path, count: int) -> dict[str, tuple[str, Path]]:
         "Vowpal Wabbit's text": ("vw", directory / "x.vw"),
     }
     paths = {name: path for name, (_, path) in files.items()}
-    with paths["JSON"].open("w", encoding="utf-8") as out:
-        out.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+    write_json(paths["JSON"], records)
     write_csv(paths["CSV"], records, quoted=False)
     write_csv(paths["CSV, all values quoted"], records, quoted=True)
     columns: dict[str, int] = {}
@@ -64,6 +63,12 @@ def write(directory: Path, count: int) -> dict[str, tuple[str, Path]]:
     with paths["Vowpal Wabbit's text"].open("w", encoding="utf-8") as out:
         out.writelines(vowpal_wabbit(record) for record in records)
     return files
+
+
+def write_json(path: Path, records: list[Record]) -> None:
+    """Write JSON lines."""
+    with path.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
 
 
 def write_csv(path: Path, records: list[Record], *, quoted: bool) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
     from streamlearn.stream.sources.parts import SourcePart
 
-FORMATS = ("csv", "json")  # whose fields have names and values
+FORMATS = ("arrow", "csv", "json", "parquet")  # whose fields have names and values
 WIDEST = 48  # characters of a declaration before its comment
 MOST_LINES = 100  # fields that are shown; --json shows all
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Group, Parser
 
-FORMATS = ("avro", "csv", "json", "protobuf", "svmlight", "vw")
+FORMATS = ("arrow", "avro", "csv", "json", "parquet", "protobuf", "svmlight", "vw")
 BOOTSTRAP_VARIABLE = "KAFKA_BOOTSTRAP"
 LOCAL_BROKER = "localhost:9092"
 
@@ -78,7 +78,7 @@ def add_format(parser: Parser) -> None:
     group.add_argument(
         "--message", metavar="NAME", help="the message in it, such as shop.Click (protobuf)"
     )
-    group.add_argument("--label", metavar="FIELD", help="field of the label (json, csv)")
+    group.add_argument("--label", metavar="FIELD", help="field of the label (not svmlight, vw)")
     group.add_argument(
         "--labels",
         metavar="A,B",

@@ -10,10 +10,13 @@ from rich.progress import (
     BarColumn,
     DownloadColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
+from rich.text import Text
 
 from streamlearn.stream import Files
 from streamlearn.stream.sources.parts import whole
@@ -25,6 +28,23 @@ if TYPE_CHECKING:
     from streamlearn.stream import Source
 
 
+class Amount(ProgressColumn):
+    """How much has been read, and how fast: in bytes, or in rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._bytes = (DownloadColumn(), TransferSpeedColumn())
+
+    def render(self, task: Task) -> Text:
+        """Return the text."""
+        if task.fields.get("unit", "bytes") == "bytes":
+            return Text(" ").join(column.render(task) for column in self._bytes)
+        total = "?" if task.total is None else f"{task.total:,.0f}"
+        speed = task.finished_speed or task.speed
+        rate = "" if speed is None else f" {speed:,.0f}/s"
+        return Text(f"{task.completed:,.0f}/{total} rows{rate}", style="progress.download")
+
+
 class Bar:
     """Shows how much of a source has been read."""
 
@@ -34,8 +54,7 @@ class Bar:
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
+            Amount(),
             TimeRemainingColumn(),
             console=Console(file=sys.stderr),
             transient=True,
@@ -67,7 +86,8 @@ class Bar:
         source = whole(source)
         if isinstance(source, Files | RecordFiles):
             done, total = source.progress()
-            self._progress.update(self._task, total=total, completed=done)
+            unit = source.unit if isinstance(source, RecordFiles) else "bytes"
+            self._progress.update(self._task, total=total, completed=done, unit=unit)
             return
         left = [n for n in source.lag().values() if n is not None]
         if left:

@@ -50,7 +50,7 @@ def features(event: dict[str, Any], notes: dict[str, Any], fields: Collection[st
     """
     found = event
     if "format" in notes:
-        given = {"source.kind": "stdin", **notes["format"]}
+        given = {"source.kind": "file", "source.paths": ("events",), **notes["format"]}
         settings = config.parse("", "", given, environ={})
         found, _ = config.event_fields(settings.format).split(event)
         if settings.format.kind == "svmlight":  # feature names are numbers, which JSON lacks

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from streamlearn.config import checks, fleet, learners, reading, serving
+from streamlearn.config import checks, columns, fleet, learners, reading, serving
 from streamlearn.config.checks import declared_labels
 from streamlearn.config.environment import expand
 from streamlearn.config.learners import (
@@ -169,7 +169,9 @@ def parse(
     tables["learners"] = tables["learners"] or (learners.DEFAULT,)
     known = {key: value for key, value in tables.items() if value is not reading.MISSING}
     reported = {problem.path for problem in problems}
-    found = checks.check(known, (*checks.CHECKS, *fleet.CHECKS, *serving.CHECKS, *learners.CHECKS))
+    found = checks.check(
+        known, (*checks.CHECKS, *columns.CHECKS, *fleet.CHECKS, *serving.CHECKS, *learners.CHECKS)
+    )
     problems += [problem for problem in found if problem.path not in reported]
     if problems:
         raise ConfigError(name, problems)

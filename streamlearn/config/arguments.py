@@ -7,20 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn import config
 from streamlearn.config import OPEN_LABELS, ConfigError
+from streamlearn.config.file_names import SUFFIXES, format_of
 from streamlearn.config.files import expanded, require_files
-from streamlearn.stream.sources.compression import COMPRESSED
 
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Set as AbstractSet
 
-SUFFIXES = {
-    "avro": (".avro",),
-    "csv": (".csv", ".tsv"),
-    "json": (".json", ".jsonl", ".ndjson"),
-    "svmlight": (".svm", ".svmlight", ".libsvm"),
-    "vw": (".vw",),
-}
 # the command-line option for each key
 OPTIONS = {
     "source.paths": "FILE",
@@ -208,16 +201,3 @@ def guess_format(files: list[str], default: str | None = None) -> str:
         )
     (kind,) = kinds
     return str(kind)
-
-
-def format_of(name: str) -> str | None:
-    """Return the format that a file name indicates, if any.
-
-    >>> format_of("data/clicks.jsonl.gz"), format_of("a9a")
-    ('json', None)
-    """
-    name = name.lower()
-    for suffix in COMPRESSED:
-        name = name.removesuffix(suffix)
-    found = [kind for kind, ends in SUFFIXES.items() if name.endswith(ends)]
-    return found[0] if found else None

@@ -48,7 +48,8 @@ from streamlearn.stream.sources.rows import checked
 Problems = Iterator[ConfigProblem]
 # formats whose records have schemas: the packages that they require
 WITH_SCHEMAS = {"avro": "fastavro", "protobuf": "google.protobuf", "json-schema": "fastavro"}
-FORMATS = ("json", "svmlight", "vw", "csv", *WITH_SCHEMAS)
+COLUMNS = ("parquet", "arrow")  # formats of files whose records are rows of columns
+FORMATS = ("json", "svmlight", "vw", "csv", *COLUMNS, *WITH_SCHEMAS)
 CALLABLE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -225,7 +226,7 @@ def label_field(
             )
     elif labels is not None and labels.label is not None:
         return
-    elif format.label is None and format.kind in {"json", "csv", *WITH_SCHEMAS}:
+    elif format.label is None and format.kind in {"json", "csv", *COLUMNS, *WITH_SCHEMAS}:
         yield ConfigProblem("format.label", "missing; nothing is learned without labels")
 
 
@@ -264,7 +265,7 @@ def label_format(
         return
     if labels.topic is None:
         yield ConfigProblem("labels.format", "requires labels.topic")
-    if labels.format.kind in {"svmlight", "vw", "csv"}:
+    if labels.format.kind in {"svmlight", "vw", "csv", *COLUMNS}:
         yield ConfigProblem("labels.format.kind", "delayed labels require an id field")
     yield from format_name(labels.format, "labels.format")
     yield from schema_origin(labels.format, "labels.format", registry, source)
@@ -348,8 +349,9 @@ def format_kind(format: FormatConfig) -> Problems:  # noqa: A002 - the table's n
 def event_root(format: FormatConfig) -> Problems:  # noqa: A002 - the table's name
     """Check where events are in records."""
     for name in ("root", "cloudevents"):
-        if getattr(format, name) and format.kind in {"csv", "svmlight", "vw"}:
-            yield ConfigProblem(f"format.{name}", f"a line of {format.kind} is the event")
+        if getattr(format, name) and format.kind in {"csv", "svmlight", "vw", *COLUMNS}:
+            what = "row" if format.kind in COLUMNS else "line"
+            yield ConfigProblem(f"format.{name}", f"a {what} of {format.kind} is the event")
     if format.root is not None and format.cloudevents:
         yield ConfigProblem("format.root", "the event of a CloudEvent is its `data`")
     if format.root is not None and not all(format.root.split(".")):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from streamlearn.config.arguments import format_of
+from streamlearn.config.file_names import format_of
 from streamlearn.config.structs import FileSourceConfig
 
 if TYPE_CHECKING:

@@ -89,7 +89,10 @@ class KafkaSourceConfig(Section, frozen=True, tag_field="kind", tag="kafka"):
 
 
 class FileSourceConfig(Section, frozen=True, tag_field="kind", tag="file"):
-    """Lines of files, or records of Avro and Protobuf; .gz and .zst files are decompressed."""
+    """Lines of files, records of Avro and Protobuf, or rows of Parquet and Arrow.
+
+    .gz and .zst files are decompressed.
+    """
 
     paths: Annotated[tuple[str, ...], about("files or globs, read in this order", min_length=1)]
     follow: Annotated[
@@ -171,8 +174,8 @@ class RecordFormatConfig(Section, frozen=True):
     kind: Annotated[
         str,
         about(
-            '"json", "svmlight", "vw", "csv", "avro", "protobuf", "json-schema", or the '
-            "module:callable of a custom decoder"
+            '"json", "svmlight", "vw", "csv", "parquet", "arrow", "avro", "protobuf", '
+            '"json-schema", or the module:callable of a custom decoder'
         ),
     ] = "json"
     schema: Annotated[

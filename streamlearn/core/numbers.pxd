@@ -1,4 +1,5 @@
 from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
 
 cdef bint far_decimal(uint64_t digits, long exponent, double* x) noexcept nogil
 
@@ -278,3 +279,25 @@ cdef inline const char* value_at(const char* p, const char* end, double* x) exce
 
 cdef const char* number_at(
     const char* p, const char* end, Decimal* d, double* x) except? NULL nogil
+
+
+cdef inline Py_ssize_t invalid_utf8_at(const char* text, Py_ssize_t length) noexcept nogil:
+    """Return the place of the first byte that is not UTF-8, -1 if there is none."""
+    cdef const char* p = text
+    cdef const char* end = text + length
+    cdef uint64_t eight
+    cdef int more
+    while p < end:
+        if end - p >= 8:
+            memcpy(&eight, p, 8)
+            if not eight & 0x8080808080808080u:
+                p += 8
+                continue
+        if <unsigned char>p[0] < 0x80:
+            p += 1
+            continue
+        more = utf8_length(p, end)
+        if more == 0:
+            return p - text
+        p += more
+    return -1

@@ -1,15 +1,10 @@
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from streamlearn.columns.batch import Batch
+from streamlearn.columns.reader import ColumnReader
+from streamlearn.core.arrays import Array
 from streamlearn.engine.events import Events
-from streamlearn.features.reader import Reader
 
-def rows_from_columns(
-    reader: Reader,
-    columns: Sequence[tuple[Any, NDArray[np.float64] | NDArray[np.intp], list[str] | None]],
-    n: int,
-    grow: bool,
+def rows_from_batches(
+    columns: ColumnReader, batches: Iterable[Batch], grow: bool, weights: Array | None = None
 ) -> Events: ...

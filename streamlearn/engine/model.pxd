@@ -7,6 +7,7 @@ cdef class Model:
     cdef public RowLearner learner
     # the learner's number for each known label; None if labels are numbers
     cdef public dict codes
+    cdef object columns  # reads batches of columns; None before the first
     # a simplex is normalized over all known slots, including those of the scored event
     cdef bint grows_when_scored
     cdef Py_ssize_t score_room

@@ -1,9 +1,8 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from streamlearn.columns.batch import Batch
 from streamlearn.core.arrays import Array
 from streamlearn.engine.events import Events
 from streamlearn.engine.joint import Joint
@@ -11,7 +10,6 @@ from streamlearn.engine.rows import Rows
 from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.features.reader import Reader
 
-_Column: TypeAlias = tuple[Any, NDArray[np.float64] | NDArray[np.intp], list[str] | None]
 _Learner: TypeAlias = Single | OneVersusRest | Joint
 
 class Model:
@@ -33,6 +31,14 @@ class Model:
     def probabilities_one(
         self, event: Mapping[Any, Any], labels: list[Any]
     ) -> dict[Any, float]: ...
-    def rows_from_columns(self, columns: Sequence[_Column], n: int, grow: bool) -> Events: ...
-    def rows_from_events(self, events: Sequence[Mapping[Any, Any]], grow: bool) -> Events: ...
+    def rows_from_batches(
+        self,
+        batches: Iterable[Batch],
+        grow: bool,
+        aside: AbstractSet[str] = ...,
+        weights: Array | None = None,
+    ) -> Events: ...
+    def rows_from_events(
+        self, events: Sequence[Mapping[Any, Any]], grow: bool, weights: Array | None = None
+    ) -> Events: ...
     def rows_from_matrix(self, X: Any, grow: bool) -> Rows: ...

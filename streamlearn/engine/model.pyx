@@ -11,7 +11,9 @@ from streamlearn.engine.single cimport Single
 from streamlearn.core.row cimport Row
 from streamlearn.core.memory cimport reallocate
 
-from streamlearn.engine.columns import rows_from_columns
+from streamlearn.columns.reader import ColumnReader
+from streamlearn.errors import InvalidEventError
+from streamlearn.engine.columns import rows_from_batches
 
 
 cdef class Model:
@@ -180,26 +182,33 @@ cdef class Model:
         learner.diverged = False
         return p
 
-    def rows_from_columns(self, columns, Py_ssize_t n, bint grow):
-        """Return the rows of a table of columns, as `columns.rows_from_columns` does."""
+    def rows_from_batches(self, batches, bint grow, aside=frozenset(), weights=None):
+        """Return the rows of batches of columns, but for the columns that are `aside`."""
         self.check_idle()
-        return rows_from_columns(self.reader, columns, n, grow or self.grows_when_scored)
+        if self.columns is None or self.columns.reader is not self.reader or (
+                self.columns.aside != aside):
+            self.columns = ColumnReader(self.reader, aside)
+        return rows_from_batches(self.columns, batches, grow or self.grows_when_scored, weights)
 
-    def rows_from_events(self, events, bint grow):
+    def rows_from_events(self, events, bint grow, weights=None):
         """Return events as rows: all of them, or none if one is invalid."""
         cdef Tags tags
-        rows = Events()
+        cdef Events rows = Events()
         tags.kind, tags.label, tags.weight, tags.time = UNLABELED, NAN, 1.0, NAN
         tags.id, tags.id_length = NULL, 0
         self.check_idle()
         grow = grow or self.grows_when_scored
-        if grow:
+        mark = self.reader.mark()
+        try:
             for event in events:
-                self.reader.read(event, False)
-        for event in events:
-            self.reader.read(event, grow)
-            (<Events>rows).append(&self.reader.row, &tags, self.reader.size)
-            (<Events>rows).records += 1
+                self.reader.read(event, grow and (weights is None or weights[rows.n] != 0.0))
+                rows.append(&self.reader.row, &tags, self.reader.size)
+                rows.records += 1
+        except BaseException as error:
+            self.reader.take_back(mark)
+            if isinstance(error, InvalidEventError):
+                raise InvalidEventError(f"row {rows.n}: {error}", error.field) from None
+            raise
         return rows
 
     def rows_from_matrix(self, X, bint grow):

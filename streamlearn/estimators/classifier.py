@@ -15,13 +15,11 @@ from streamlearn.engine.labels import LabelColumn, column_of_array, column_of_ev
 from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import IncompatibleError, InvalidEventError
 from streamlearn.estimators import frames
-from streamlearn.estimators.frames import Frame, checked_weight, checked_weights
+from streamlearn.estimators.frames import checked_weight, checked_weights
 from streamlearn.estimators.linear import Contribution, Event, Linear, Part
 from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
     from streamlearn.features import Reader
@@ -390,11 +388,15 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         """Return the probabilities of two or more labels from their scores."""
         return self.engine.learner.probabilities(scores)
 
-    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Return `predict_proba_one` for the rows of a data frame, a column for each label."""
+    def predict_proba_many(self, X: Any) -> Any:
+        """Return `predict_proba_one` for the rows of a data frame, a column for each label.
+
+        The result is a frame of the same library, a pyarrow table for other objects with
+        `__arrow_c_stream__`. Only the columns of pandas have labels that are no text.
+        """
+        scores = self._scores_of_frame(X)[:, : len(self._labels)]
         if len(self._labels) < 2:
-            return frames.table(np.ones((len(X), len(self._labels))), self._labels, X)
-        scores = self._scores_of(Frame(X))[:, : len(self._labels)]
+            return frames.table(np.ones((len(scores), len(self._labels))), self._labels, X)
         return frames.table(self._probabilities(scores), self._labels, X)
 
     def predictions(self, scores: Array, known: Array | None = None) -> list[Any]:

@@ -8,19 +8,26 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Protocol
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse
 
+from streamlearn.columns.batch import batches
 from streamlearn.errors import InvalidEventError
+from streamlearn.estimators.pandas_columns import batch_of_pandas
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     import pandas as pd
 
+    from streamlearn.columns.batch import Batch
     from streamlearn.core.arrays import Array
     from streamlearn.engine.model import Model
     from streamlearn.engine.rows import Rows
+
+CHUNK = 1 << 16  # rows of a stream that are read together
 
 
 class RowTable(Protocol):
@@ -28,48 +35,83 @@ class RowTable(Protocol):
 
     n: int
 
-    def rows(self, engine: Model, *, grow: bool) -> Rows:
-        """The rows; `grow`: new names get slots."""
+    def rows(self, engine: Model, *, grow: bool, weights: Array | None = None) -> Rows:
+        """The rows; `grow`: new names of those that have a weight get slots."""
 
 
 class Frame:
     """The rows of a data frame; each column is a field.
 
-    Missing values of nullable columns (text, categories, nullable numbers) are missing fields. A
-    NaN in a float column is refused, because it may be a mistake.
+    Missing values are missing fields: nulls, and NaN.
+
+    Parameters
+    ----------
+    X
+        A data frame of any library that narwhals knows.
     """
 
-    def __init__(self, X: pd.DataFrame) -> None:
-        if not hasattr(X, "columns") or not hasattr(X, "iloc"):
-            raise ValueError(
-                f"X must be a data frame, got {type(X).__name__}; for arrays and sparse matrices "
-                "use learn_rows and score_rows"
-            )
-        self.names = list(X.columns)
-        if len(set(self.names)) < len(self.names):
+    def __init__(self, X: Any) -> None:
+        frame = nw.from_native(X, eager_only=True)
+        self.native = X
+        self.n = len(frame)
+        self.is_pandas = frame.implementation.is_pandas_like()
+        if self.is_pandas and not X.columns.is_unique:
             raise InvalidEventError("two columns of the data frame have the same name")
-        self.columns = [X.iloc[:, k] for k in range(len(self.names))]
-        self.n = len(X)
 
-    def rows(self, engine: Model, *, grow: bool) -> Rows:
-        """The rows; `grow`: new names get slots."""
-        columns = []
-        # With bounded names, rejected features are counted event by event.
-        bounds = [engine.reader.params.get(name) for name in ("max_names", "max_bytes")]
-        as_events = bool(engine.reader.fields) or any(bound is not None for bound in bounds)
-        for name, column in zip(self.names, self.columns, strict=True):
-            cells = None if as_events else numbers(column) or texts(column)
-            if cells is None:
-                return engine.rows_from_events(self.events(), grow)
-            columns.append((name, *cells))
-        return engine.rows_from_columns(columns, self.n, grow)
+    def rows(self, engine: Model, *, grow: bool, weights: Array | None = None) -> Rows:
+        """The rows; `grow`: new names of those that have a weight get slots."""
+        found: Iterable[Batch] = ()
+        if self.is_pandas:
+            batch = batch_of_pandas(self.native)
+            if batch is None:
+                return engine.rows_from_events(self.events(), grow, weights)
+            found = [batch]
+        else:
+            found = batches(self.native)
+        return engine.rows_from_batches(found, grow, weights=weights)
 
     def events(self) -> list[dict[Any, Any]]:
-        """Return the rows as events."""
-        if not self.columns:
+        """Return the rows of a pandas frame as events."""
+        names = list(self.native.columns)
+        if not names:
             return [{} for _ in range(self.n)]
-        columns = [values(column) for column in self.columns]
-        return [dict(zip(self.names, row, strict=True)) for row in zip(*columns, strict=True)]
+        columns = [values(self.native.iloc[:, k]) for k in range(len(names))]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+class Chunk:
+    """The rows of one batch of a stream.
+
+    aside: names of columns that are not features.
+    """
+
+    def __init__(self, batch: Batch, aside: AbstractSet[str] = frozenset()) -> None:
+        self.batch = batch
+        self.n = len(batch)
+        self.aside = aside
+
+    def rows(self, engine: Model, *, grow: bool, weights: Array | None = None) -> Rows:
+        """The rows; `grow`: new names of those that have a weight get slots."""
+        return engine.rows_from_batches([self.batch], grow, self.aside, weights)
+
+
+def chunks(X: Any, aside: AbstractSet[str] = frozenset()) -> Iterator[Chunk]:
+    """Yield the rows of what hands over batches of columns, a limited number at a time."""
+    for batch in batches(X):
+        for start in range(0, len(batch), CHUNK):
+            yield Chunk(batch.part(start, min(start + CHUNK, len(batch))), aside)
+
+
+def is_stream(X: Any) -> bool:
+    """Return whether columns come batch by batch: X is not a data frame, but hands over columns."""
+    if isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame):
+        return False
+    if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
+        raise ValueError(
+            f"X must be a data frame, or columns by the Arrow interface, got {type(X).__name__}; "
+            "for arrays and sparse matrices use learn_rows and score_rows"
+        )
+    return True
 
 
 class Matrix:
@@ -79,63 +121,49 @@ class Matrix:
         self.X = matrix(X)
         self.n: int = self.X.shape[0]
 
-    def rows(self, engine: Model, *, grow: bool) -> Rows:
+    def rows(self, engine: Model, *, grow: bool, weights: Array | None = None) -> Rows:  # noqa: ARG002 - columns have slots, whatever the rows
         """The rows; `grow`: new columns get slots."""
         return engine.rows_from_matrix(self.X, grow)
 
 
 def values(column: pd.Series[Any]) -> list[Any]:
-    """Return the values of a column; None for those that its type marks as missing."""
-    values = column.tolist()
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind != "M":  # NaT is missing
-        return values
+    """Return the values of a column, None for missing ones."""
     return [
-        None if absent else value
-        for value, absent in zip(values, column.isna().tolist(), strict=True)
+        None if absent is True else value
+        for value, absent in zip(column.tolist(), column.isna().tolist(), strict=True)
     ]
 
 
-def numbers(column: pd.Series[Any]) -> tuple[Array, None] | None:
-    """Return a column of finite numbers, NaN where one is missing; None for other columns."""
-    kind = column.dtype
-    if getattr(kind, "kind", "O") not in "biuf" or getattr(kind, "itemsize", 8) > 8:
-        return None
-    if isinstance(kind, np.dtype):
-        cells = column.to_numpy(dtype=float)
-        return (cells, None) if np.isfinite(cells).all() else None
-    absent = column.isna().to_numpy()
-    cells = column.to_numpy(dtype=float, na_value=np.nan)
-    return (cells, None) if np.isfinite(cells[~absent]).all() else None
-
-
-def texts(column: pd.Series[Any]) -> tuple[Array, list[str]] | None:
-    """Return a column of texts as codes (-1: missing) and the texts; None for other columns."""
-    if isinstance(column.dtype, np.dtype) and column.dtype != object:
-        return None
-    try:
-        codes, categories = column.factorize()
-    except TypeError:  # a list, for instance
-        return None
-    listed: list[Any] = categories.tolist()
-    if not all(type(text) is str for text in listed):
-        return None
-    if column.dtype == object and any(value is not None for value in column[codes < 0]):
-        return None
-    return codes, listed
-
-
-def table(values: Array, labels: list[Any], X: pd.DataFrame) -> pd.DataFrame:
-    """Return a data frame with the rows of X and a column for each label."""
+def table(values: Array, labels: list[Any], X: Any) -> Any:
+    """Return a data frame like X with a column for each label, or a pyarrow table."""
+    if not is_pandas(X):
+        columns = {str(label): values[:, k] for k, label in enumerate(labels)}
+        return nw.from_dict(columns, backend=backend(X)).to_native()
     import pandas as pd  # noqa: PLC0415 - see the module docstring
 
     return pd.DataFrame(values, index=X.index, columns=pd.Index(labels, tupleize_cols=False))
 
 
-def series(values: list[Any], name: Hashable, X: pd.DataFrame) -> pd.Series[Any]:
-    """Return a series with a value for each row of X."""
+def series(values: list[Any], name: Hashable, X: Any) -> Any:
+    """Return a series like the columns of X with a value for each row, or a pyarrow array."""
+    if not is_pandas(X):
+        name = "" if name is None else str(name)
+        return nw.new_series(name, values, backend=backend(X)).to_native()
     import pandas as pd  # noqa: PLC0415 - see the module docstring
 
     return pd.Series(values, index=X.index, name=name)
+
+
+def is_pandas(X: Any) -> bool:
+    """Return whether X is a data frame of pandas, or of a library like it."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return isinstance(frame, nw.DataFrame) and frame.implementation.is_pandas_like()
+
+
+def backend(X: Any) -> Any:
+    """Return what makes data frames like X; pyarrow if X is a stream."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame.implementation if isinstance(frame, nw.DataFrame) else "pyarrow"
 
 
 def matrix(X: Any) -> Any:
@@ -155,7 +183,9 @@ def matrix(X: Any) -> Any:
 def label_array(y: Any, n: int) -> Array:
     """Return n labels as an array; of objects, unless all are strings or all are numbers."""
     if not isinstance(y, np.ndarray):
-        values = list(y)
+        given = nw.from_native(y, series_only=True, pass_through=True)
+        known = isinstance(given, nw.Series) and not given.implementation.is_pandas_like()
+        values = given.to_list() if known else list(y)
         kinds = {type(value) for value in values}
         if kinds <= {str} or all(issubclass(kind, bool | int | float) for kind in kinds):
             y = np.asarray(values)
@@ -167,6 +197,21 @@ def label_array(y: Any, n: int) -> Array:
     if labels.shape != (n,):
         raise ValueError(f"y must have one label for each of {n} rows, got shape {labels.shape}")
     return labels
+
+
+def labels_and_weights(batch: Batch, label: str, weight: str | None) -> tuple[Array, Array | None]:
+    """Return the labels and weights in columns of a batch; where there is no label, weight 0."""
+    labels = batch.column(label)
+    given = [1.0] * len(labels) if weight is None else batch.column(weight)
+    known = next((one for one in labels if one is not None), 0.0)
+    if weight is None and None not in labels:
+        return label_array(labels, len(labels)), None
+    weights = [
+        0.0 if one is None else 1.0 if w is None else w
+        for one, w in zip(labels, given, strict=True)
+    ]
+    labels = [known if one is None else one for one in labels]
+    return label_array(labels, len(labels)), checked_weights(weights, len(weights))
 
 
 def checked_weight(w: float) -> float:
@@ -184,6 +229,8 @@ def checked_weights(w: Any, n: int) -> Array | None:
     if w is None:
         return None
     weights: Array = np.array(w, dtype=float, order="C")
+    if not weights.ndim:
+        weights = np.full(n, float(weights))
     if weights.shape != (n,):
         raise ValueError(f"w must have one weight for each of {n} rows, got shape {weights.shape}")
     if not (np.isfinite(weights).all() and (weights >= 0.0).all()):

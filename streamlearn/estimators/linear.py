@@ -27,8 +27,6 @@ from streamlearn.rules.requirements import check
 from streamlearn.storage import is_url
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
     from streamlearn.engine.rows import Rows
@@ -178,20 +176,58 @@ class Linear(base.Estimator):
         """Learn an event with any label and weight."""
         raise NotImplementedError
 
-    def learn_many(self, X: pd.DataFrame, y: pd.Series[Any], w: Any = None) -> None:
+    def learn_many(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn the rows of a data frame: all of them, or none if one is invalid.
 
-        Missing values of nullable columns are skipped. A NaN in a float column is refused, because
-        it may be a mistake; if it means missing, pass `X.convert_dtypes()`.
+        X is a frame of pandas, Polars or pyarrow, or of another library that narwhals knows; y and
+        w are series of it, arrays or lists. Nulls and NaN are missing fields. Of other objects with
+        `__arrow_c_stream__`, such as a DuckDB relation, this holds batch by batch.
         """
-        labels = frames.label_array(y, len(X))
-        weights = self._weights(labels, w, len(X))
-        if weights is not None:
-            learned = np.flatnonzero(weights)  # rows of weight 0 add no names
-            X, labels, weights = X.iloc[learned], labels[learned], weights[learned]
-        self._learn_table(frames.Frame(X), labels, weights)
+        if frames.is_stream(X):
+            self._learn_chunks(X, y, w)
+        else:
+            frame = frames.Frame(X)
+            labels = frames.label_array(y, frame.n)
+            self._learn_table(frame, labels, self._weights(labels, w, frame.n))
         name = getattr(y, "name", None)
         self._label_name = name if isinstance(name, str | int) else None
+
+    def _learn_chunks(self, X: Any, y: Any, w: Any) -> None:
+        """Learn a stream of columns, of which labels and weights are given for all rows."""
+        labels = frames.label_array(y, len(y))
+        weights = frames.checked_weights(w, len(labels))
+        start = 0
+        for chunk in frames.chunks(X):
+            if start + chunk.n > len(labels):
+                raise ValueError(f"y has {len(labels)} labels for at least {start + chunk.n} rows")
+            part = slice(start, start + chunk.n)
+            given = None if weights is None else weights[part]
+            y = frames.label_array(labels[part], chunk.n)
+            self._learn_table(chunk, y, self._weights(y, given, chunk.n))
+            start += chunk.n
+        if start < len(labels):
+            raise ValueError(f"y has {len(labels)} labels for {start} rows")
+
+    def learn_arrow(self, data: Any, label: str, weight: str | None = None) -> None:
+        """Learn the rows of a table or a stream of columns, in which labels are a column.
+
+        `data` is anything with `__arrow_c_stream__`: a frame, a DuckDB relation, a
+        `pyarrow.RecordBatchReader`. It is read in batches, each of which is learned completely, or
+        not at all if a row is invalid; so memory does not grow with the rows. Rows without a label
+        are skipped; a missing weight is 1.
+
+        >>> import polars as pl
+        >>> import streamlearn as sl
+        >>> clicks = pl.DataFrame({"ad": ["shoes", "hats"] * 50, "clicked": [True, False] * 50})
+        >>> model = sl.LinearClassifier()
+        >>> model.learn_arrow(clicks, label="clicked")
+        >>> model.predict_one({"ad": "shoes"})
+        True
+        """
+        aside = frozenset([label] if weight is None else [label, weight])
+        for chunk in frames.chunks(data, aside):
+            y, w = frames.labels_and_weights(chunk.batch, label, weight)
+            self._learn_table(chunk, y, self._weights(y, w, chunk.n))
 
     def learn_rows(self, X: Any, y: Any, w: Any = None) -> None:
         """Learn the rows of a CSR matrix or an array, without the GIL.
@@ -217,7 +253,7 @@ class Linear(base.Estimator):
             if parts is not None:
                 parts.append(Part(0, X.n, weights, weights, self._scores_of(X)))
             return
-        rows = X.rows(self.engine, grow=True)
+        rows = X.rows(self.engine, grow=True, weights=weights)
         for part in self._encode(labels, weights):
             if parts is None:
                 run = self.engine.learner.run
@@ -271,9 +307,19 @@ class Linear(base.Estimator):
         """
         raise NotImplementedError
 
-    def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
-        """Return `predict_one` for the rows of a data frame."""
-        scores = self._scores_of(frames.Frame(X))
+    def _scores_of_frame(self, X: Any) -> Array:
+        """Return the scores of the rows of a data frame, or a stream of columns."""
+        if not frames.is_stream(X):
+            return self._scores_of(frames.Frame(X))
+        parts = [self._scores_of(chunk) for chunk in frames.chunks(X)]
+        return np.concatenate([np.empty((0, self.engine.learner.outputs)), *parts])
+
+    def predict_many(self, X: Any) -> Any:
+        """Return `predict_one` for the rows of a data frame, as a series of its library.
+
+        For other objects with `__arrow_c_stream__` it is an array of pyarrow.
+        """
+        scores = self._scores_of_frame(X)
         scores = scores[:, 0] if self._single_output() else scores
         return frames.series(self.predictions(scores), self._label_name, X)
 

@@ -5,7 +5,7 @@ import numpy as np
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
-from streamlearn.features.pieces cimport COLUMN, Piece
+from streamlearn.features.pieces cimport COLUMN, SLOT, Piece
 from streamlearn.features.reader cimport Reader
 from streamlearn.features.text cimport hash_text
 
@@ -45,10 +45,16 @@ cdef class Hashing(Reader):
         cdef Py_ssize_t i, n = self.n
         cdef int last = -1
         cdef int* slot = self.slot
+        cdef int* kept
         cdef const Piece* p = self.piece
         cdef bint repeats = False
         for i in range(n):
-            if p.kind == COLUMN:
+            if p.kind == SLOT:
+                kept = <int*> <size_t> p.hash
+                if kept[0] < 0:
+                    kept[0] = <int> (hash_text(self.bytes_at(&p.text), p.text.length, 0) & mask)
+                hash = kept[0]
+            elif p.kind == COLUMN:
                 hash = p.hash if p.name == NULL else <uint64_t> int_of(p.name)
             else:
                 hash = hash_text(self.bytes_at(&p.text), p.text.length, 0)

@@ -30,6 +30,7 @@ cdef class Names(Reader):
     cdef Py_ssize_t slot_of_new_text(self, Py_ssize_t i, bint grow) except -2 with gil
     cdef Py_ssize_t overflow_slot(self, Py_ssize_t i, bint grow) except -2
     cdef Py_ssize_t slot_of_long_name(self, Piece* p) except -2
+    cdef Py_ssize_t find_kept(self, Py_ssize_t i, bint grow) except -2 nogil
     cdef bint has_capacity(self, Py_ssize_t cost) noexcept
     cdef int add_buckets(self) except -1
     cdef bint is_next_column(self, object name) except -1

@@ -13,7 +13,7 @@ from libc.string cimport memcmp, memcpy
 
 from streamlearn.errors import ModelFileError
 
-from streamlearn.features.pieces cimport TEXT, Piece, Text
+from streamlearn.features.pieces cimport SLOT, TEXT, Piece, Text
 from streamlearn.features.reader cimport Reader
 from streamlearn.features.text cimport bytes_of, hash_text, is_ascii, kept_bytes_of
 from streamlearn.core.row cimport prefetch
@@ -128,6 +128,15 @@ one leave the field out or give None
         self.byte_limit = bound("max_bytes", max_bytes, MIN_TABLE_BYTES, sys.maxsize, sys.maxsize)
         self.limit = self.max_slots
 
+    def mark(self):
+        """Return what `take_back` needs to forget the names read from now on."""
+        return *Reader.mark(self), self.rejected_features
+
+    def take_back(self, mark):
+        """Forget the names, and the values of warm-ups, that were read since the mark."""
+        Reader.take_back(self, mark)
+        self.rejected_features = mark[3]
+
     # Looking up
 
     cdef int resolve(self, bint grow) except -1 nogil:
@@ -146,12 +155,30 @@ one leave the field out or give None
                 if slot < 0 and (
                         grow or self.size >= self.limit or p.text.length > MAX_NAME_BYTES):
                     slot = self.slot_of_new_text(i, grow)
+            elif p.kind == SLOT:
+                slot = (<int*> <size_t> p.hash)[0]
+                if slot < 0:
+                    slot = self.find_kept(i, grow)
             elif p.name == NULL and p.hash < <uint64_t> self.column_count:
                 slot = <Py_ssize_t> p.hash
             else:
                 slot = self.slot_of_other(i, grow)
             self.slot[i] = <int> slot
         return 0
+
+    cdef Py_ssize_t find_kept(self, Py_ssize_t i, bint grow) except -2 nogil:
+        """Return the slot of a text, or -1, and keep it if it is the text's own."""
+        cdef Piece* p = self.piece + i
+        cdef int* kept = <int*> <size_t> p.hash
+        cdef Py_ssize_t slot
+        p.kind = TEXT
+        p.hash = hash_text(self.bytes_at(&p.text), p.text.length, SEED)
+        slot = find(self, self.bytes_at(&p.text), p.text.length, NULL, <uint32_t> p.hash)
+        if slot < 0 and (grow or self.size >= self.limit or p.text.length > MAX_NAME_BYTES):
+            slot = self.slot_of_new_text(i, grow)
+        if slot < self.limit:  # those of full tables are counted
+            kept[0] = <int> slot
+        return slot
 
     cdef Py_ssize_t slot_of_long_name(self, Piece* p) except -2:
         """Return the slot of a long name by its stored form, or -1."""
@@ -287,6 +314,7 @@ one leave the field out or give None
         self.rebuild(self.cells, size)
         self.column_count = columns
         self.size = size
+        self.revision += 1
         self.has_buckets = size > self.limit
         if size < self.limit:  # a rejected event does not fill the table
             self.limit = self.max_slots
@@ -490,6 +518,7 @@ one leave the field out or give None
         self.cells, self.text_count = new.cells, new.text_count
         self.column_count, self.size = new.column_count, new.size
         self.mapping = None
+        self.revision += 1
         self.bytes_used, self.rejected_features = new.bytes_used, rejected
         self.limit = self.size if full or self.bytes_used > self.byte_limit else self.max_slots
         self.has_buckets = False

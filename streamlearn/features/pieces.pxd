@@ -7,6 +7,7 @@ cdef enum Kind:
     TEXT  # named by text
     COLUMN  # named by an int
     TUPLE  # named by a tuple
+    SLOT  # named by text, with its slot kept where `hash` points to, -1 before it is known
 
 cdef struct Text:  # UTF-8
     const char* at  # inside a str that is kept alive elsewhere; NULL: in the arena

@@ -1,6 +1,6 @@
 """What every learner needs of features: an event becomes a row of slots and values."""
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint32_t, uint64_t
 
 from streamlearn.features.parser cimport Parser
 from streamlearn.core.row cimport Row
@@ -22,6 +22,7 @@ cdef class Reader(Parser):
     cdef bint busy
     cdef bint uncommitted  # names were added of an event that may yet be refused
     cdef Py_ssize_t committed_size, committed_columns  # what was known before it
+    cdef readonly uint64_t revision  # changes when names are taken back
 
     cdef int read(self, object event, bint grow) except -1
 

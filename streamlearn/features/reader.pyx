@@ -64,6 +64,17 @@ cdef class Reader(Parser):
             self.kept.clear()
         return 0
 
+    def mark(self):
+        """Return what `take_back` needs to forget the names read from now on."""
+        return self.size, self.own_columns(), self.frozen()
+
+    def take_back(self, mark):
+        """Forget the names, and the values of warm-ups, that were read since the mark."""
+        size, columns, frozen = mark[:3]
+        if self.size != size:
+            self.forget(size, columns)
+        self.restore_frozen(frozen)
+
     cdef int look_up(self, bint grow) except -1 nogil:
         """Look up the slots of the pieces and build the row."""
         self.committed_size = self.size

@@ -27,7 +27,7 @@ class Sample:
     records
         The first records.
     kind
-        `"csv"` or `"json"`: the formats whose fields have names and values.
+        `"csv"`, or a format whose records are JSON objects, also those of rows of columns.
     roles
         The roles of fields; only fields without one are features.
     delimiter, columns

@@ -15,7 +15,7 @@ from streamlearn.cli import options
 from streamlearn.cli.actions import check
 from streamlearn.cli.main import COMMANDS, main, parser
 from streamlearn.cli.parsing import INTERRUPTED
-from streamlearn.config.arguments import SUFFIXES
+from streamlearn.config.file_names import SUFFIXES
 from streamlearn.daemon.process.exits import Exit, Stop
 
 if TYPE_CHECKING:

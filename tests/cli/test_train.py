@@ -180,7 +180,7 @@ def test_bad_lines_are_named_and_refused_or_skipped(
         (["."], "is a directory"),
         (["*.nothing", "--format", "json", "--label", "y"], "no file matches"),
         (["a.jsonl"], "--label: missing"),
-        (["a.jsonl", "b.csv", "--label", "y"], "--format avro|csv|json|svmlight|vw"),
+        (["a.jsonl", "b.csv", "--label", "y"], "--format arrow|avro|csv|json|parquet|svmlight|vw"),
         (["-", "--format", "json", "--label", "y", "--passes", "2"], "--passes 1"),
         (["-", "a.jsonl", "--format", "json"], "standard input (-)"),
         (["a.jsonl", "--label", "y", "--rule", "Pegaso"], "did you mean Pegasos?"),

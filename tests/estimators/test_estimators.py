@@ -199,7 +199,7 @@ def test_invalid_event_changes_nothing(kind: type[Any]) -> None:
         lambda: model.learn_rows(matrix[0], [y1]),
         lambda: model.learn_rows(np.array([["a"]]), [y1]),
         lambda: model.learn_rows(matrix + 1j, [y1, y2]),
-        lambda: model.learn_many(pd.DataFrame({"z": [1.0, nan]}), pd.Series([y1, y2])),
+        lambda: model.learn_many(pd.DataFrame({"z": [1.0, np.inf]}), pd.Series([y1, y2])),
         lambda: model.learn_many(pd.DataFrame({"z": [1.0, 2.0]}), pd.Series([y2])),
     ]
     if regression:
@@ -809,7 +809,7 @@ def test_invalid_labels_frames_and_matrices() -> None:
         with pytest.raises(sl.InvalidEventError, match="label"):
             model.learn_rows(frame.to_numpy(), labels)
         with pytest.raises(ValueError, match="learn_rows"):
-            model.learn_many(frame.to_numpy(), labels)  # type: ignore[arg-type]
+            model.learn_many(frame.to_numpy(), labels)
         for weight in (None, "2"):
             with pytest.raises(ValueError, match="weight"):
                 model.learn_one({"a": 1.0}, True, weight)  # type: ignore[arg-type]

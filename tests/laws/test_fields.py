@@ -13,15 +13,18 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import streamlearn as sl
+from streamlearn.columns.batch import batches
 from streamlearn.features import fields as kinds
 from streamlearn.features import from_state
 from streamlearn.features.fields.field import Field
 from streamlearn.stream import Events, Fields, decoder_of
+from streamlearn.stream.column_rows import ColumnRows
 
 EXAMPLES = settings(derandomize=True, max_examples=80, deadline=None, database=None)
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}  # in CSV
@@ -122,7 +125,22 @@ def as_vw(event: dict[str, Any]) -> list[bytes]:
     return ["".join(spaces).encode()]
 
 
-def row_of(reader: Any, kind: str, records: list[bytes]) -> list[tuple[int, float]]:
+def as_arrow(event: dict[str, Any]) -> ColumnRows:
+    columns = {}
+    for name, value in event.items():
+        if isinstance(value, dict):
+            kind = pa.map_(pa.string(), pa.float64())
+            columns[name] = pa.array([list(value.items())], kind)
+        elif isinstance(value, list):
+            columns[name] = pa.array([[str(item) for item in value]])
+        else:
+            large = type(value) is int and 2**63 <= value < 2**64
+            columns[name] = pa.array([value], pa.uint64() if large else None)
+    (batch,) = batches(pa.table(columns))
+    return ColumnRows(batch, 0, 1)
+
+
+def row_of(reader: Any, kind: str, records: Any) -> list[tuple[int, float]]:
     events = Events()
     decoder_of(kind, reader, Fields(label=None), grow_always=True).decode(records, events)
     assert not events.invalid
@@ -148,11 +166,13 @@ def test_formats_agree(given_fields: list[tuple[str, Any]], cross: bool) -> None
     row = names.read_event(event)
     assert all(math.isfinite(value) for _, value in row)
     assert names.read_event(event, grow=False) == row
-    others = {
+    others: dict[str, Any] = {
         "json": [json.dumps(event).encode()],
         "csv": as_csv(event),
         "vw": as_vw(event),
     }
+    if all(type(value) is not int or -(2**63) <= value < 2**64 for value in event.values()):
+        others["arrow"] = as_arrow(event)
     for kind, records in others.items():
         other = reader()
         assert row_of(other, kind, records) == row, kind
@@ -294,10 +314,15 @@ INVALID_OBJECTS = [
 
 
 @pytest.mark.parametrize(("field", "value"), INVALID)
-@pytest.mark.parametrize("kind", ["json", "csv", "vw", "dict"])
+@pytest.mark.parametrize("kind", ["json", "csv", "vw", "arrow", "dict"])
 def test_invalid_values_are_refused_or_missing(kind: str, field: str, value: Any) -> None:
     event = {"f": value, "g": 2}
-    records = {"json": [json.dumps(event).encode()], "csv": as_csv(event), "vw": as_vw(event)}
+    records: dict[str, Any] = {
+        "json": [json.dumps(event).encode()],
+        "csv": as_csv(event),
+        "vw": as_vw(event),
+        "arrow": as_arrow(event),
+    }
     inside, end = ("(", ")") if "(" not in field else (field[field.index("(") :][:-1] + ", ", ")")
     dropping = f"{field.partition('(')[0]}{inside}invalid=missing{end}"
     lenient = sl.Names(fields={"f": dropping})

@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pytest
 from google.protobuf import descriptor_pb2
+from pyarrow import parquet
 
 import streamlearn as sl
 from streamlearn.cli import reference as cli
@@ -44,6 +46,7 @@ setup(ext_modules=cythonize([module], compiler_directives={"auto_pickle": False}
 # documents whose commands run on a file of clicks
 FILE_COMMANDS = (
     "docs/guides/choosing.md",
+    "docs/guides/columns.md",
     "docs/guides/export.md",
     "docs/guides/fields.md",
     "docs/guides/tables.md",
@@ -152,6 +155,7 @@ def test_configurations_are_valid(
     monkeypatch.setenv("STREAMLEARN_TOKEN", "from a secret")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "clicks.csv").touch()  # configurations read these
+    parquet.write_table(pa.table({"clicked": [True]}), tmp_path / "clicks.parquet")
     (tmp_path / "shop.py").write_text(
         "from streamlearn.stream import Synthetic\ndef Orders(path): return Synthetic(events=3)\n",
         encoding="utf-8",
@@ -182,6 +186,8 @@ def test_commands_run(
 ) -> None:
     events = click_events(300)
     (tmp_path / "clicks.jsonl").write_bytes(b"\n".join(events))
+    rows = pa.Table.from_pylist([json.loads(event) for event in events])
+    parquet.write_table(rows, tmp_path / "day-1.parquet")
     (tmp_path / "event.json").write_text(json.dumps({"user": "u1", "hour": 9}))
     monkeypatch.chdir(tmp_path)
     lines = [words[1:] for name, words in commands() if name in FILE_COMMANDS]

@@ -22,7 +22,7 @@ from streamlearn.stream import (
 )
 from streamlearn.stream.formats.csv import SAMPLE as CSV_SAMPLE
 from streamlearn.stream.sources.backfill import Backfill
-from streamlearn.stream.sources.record_files import RecordFiles, opener_of
+from streamlearn.stream.sources.record_files import RecordFiles, counter_of, opener_of
 from streamlearn.stream.sources.source import METHODS
 
 if TYPE_CHECKING:
@@ -71,8 +71,9 @@ def source(
         lines["first"] = CSV_SAMPLE if sample is None else sample
     if isinstance(settings, config.FileSourceConfig):
         open_file = None if table is None else opener_of(table.kind)
-        if open_file is not None:
-            return RecordFiles(settings.paths, open_file, batch=settings.batch)
+        if table is not None and open_file is not None:
+            count = counter_of(table.kind)
+            return RecordFiles(settings.paths, open_file, batch=settings.batch, count=count)
         return Files(settings.paths, follow=settings.follow, report=report, **lines)
     return StandardInput(**lines)
 

@@ -18,6 +18,7 @@ from streamlearn.hindsight.sharded.data import ShardData, packed
 from streamlearn.losses import Loss
 from streamlearn.stream import CSVDecoder, Events, Fields, Files, decoded_batches, decoder_of
 from streamlearn.stream.sources.prefetch import prefetched
+from streamlearn.stream.sources.record_files import RecordFiles, counter_of, opener_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from streamlearn.features import Reader
     from streamlearn.hindsight.methods import AnyLoss
     from streamlearn.stream import Decoder, Records
-    from streamlearn.stream.sources.record_files import RecordFiles
 
     FileSource: TypeAlias = Files | RecordFiles
     Opened: TypeAlias = tuple[FileSource, Decoder]
@@ -194,7 +194,7 @@ def file_shards(
     paths
         The files. Each has to be where the shard's worker can read it.
     format
-        "csv", "json", "svmlight", "vw" or "module:function".
+        "parquet", "arrow", "csv", "json", "svmlight", "vw" or "module:function".
     fields, features
         The roles of fields, and how the others become features; default: all by name. With
         `Hashing(bits)`, shards need not exchange their names.
@@ -232,6 +232,9 @@ def open_files(
     lines: dict[str, Any] = {}
     if kind == "csv":
         lines = {"delimiter": options.get("delimiter", ","), "first": decoder.sample}
+    open_file = opener_of(kind)
+    if open_file is not None:
+        return RecordFiles(paths, open_file, count=counter_of(kind)), decoder
     return Files(paths, **lines), decoder
 
 

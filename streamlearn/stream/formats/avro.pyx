@@ -11,8 +11,10 @@ from libc.math cimport ldexp
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
+from streamlearn.core.numbers cimport invalid_utf8_at
+from streamlearn.features.scalars cimport Scalar, clear
 from streamlearn.features.transforms cimport A_BOOL, A_TEXT
-from streamlearn.stream.formats.binary cimport DEEPEST, BinaryDecoder, Scalar, clear
+from streamlearn.stream.formats.binary cimport DEEPEST, BinaryDecoder
 
 
 cdef enum NodeKind:  # as in avro_plan
@@ -375,7 +377,7 @@ cdef class AvroDecoder(BinaryDecoder):
     cdef const char* text(self, int key, Py_ssize_t* length) except NULL:
         cdef int64_t n = self.length(key)
         cdef const char* at = self.take_bytes(n, key)
-        cdef Py_ssize_t bad = -1 if self.splitting else self.check_utf8(at, n)
+        cdef Py_ssize_t bad = -1 if self.splitting else invalid_utf8_at(at, n)
         if bad >= 0:
             self.p = at + bad
             raise self.problem("is not UTF-8", key)

@@ -7,26 +7,22 @@ values: they become what the same values become in JSON.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport isfinite
 from libc.stdint cimport uint64_t
-from libc.string cimport memcpy
 
 from streamlearn.errors import InvalidEventError
 
-from streamlearn.core.numbers cimport utf8_length
-from streamlearn.engine.events cimport BOOL, FLOAT, INT, Events
+from streamlearn.engine.events cimport Events
 from streamlearn.features.pieces cimport Text
 from streamlearn.features.reader cimport Reader
-from streamlearn.features.transforms cimport A_BOOL, A_TEXT, LIST
+from streamlearn.features.scalars cimport Scalar, clear, write_digits
+from streamlearn.features.transforms cimport A_BOOL, A_TEXT, LIST, Value
 from streamlearn.features.transforms cimport TIME as A_TIME
-from streamlearn.stream.formats.decoder cimport Decoder
 from streamlearn.stream.formats.framing cimport Framing
-from streamlearn.stream.formats.keys cimport (
-    DECLARED, FEATURE, ID, LABEL, SKIPPED, WEIGHT, Key, Keys,
-)
-from streamlearn.stream.formats.text cimport put_number, put_text
+from streamlearn.stream.formats.keys cimport DECLARED, FEATURE, SKIPPED, Key, Keys
+from streamlearn.stream.formats.typed cimport TypedDecoder
+from streamlearn.features.put cimport put_number, put_text
 
 from streamlearn.features.pieces import field_error
 
-cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds integers up to here
 cdef uint64_t RUNS = 0  # so far
 
 
@@ -37,14 +33,14 @@ cdef uint64_t next_run() noexcept:
     return RUNS
 
 
-cdef class BinaryDecoder(Decoder):
+cdef class BinaryDecoder(TypedDecoder):
     """The base of binary formats.
 
     `schemas` has the schema of a record by its header: see `Framing`.
     """
 
     def __init__(self, schemas, reader, fields=None, learners=(), grow_always=False):
-        Decoder.__init__(self, reader, fields, learners, grow_always)
+        TypedDecoder.__init__(self, reader, fields, learners, grow_always)
         self.framing = Framing(schemas)
         self.reads_headers |= schemas.header_name is not None
         self.keys = Keys(self.fields, self.reader)
@@ -60,7 +56,6 @@ cdef class BinaryDecoder(Decoder):
             self.records = 0
             self.run = next_run()
         self.records += 1
-        self.has_label = False
         self.read_header()
         reader.enter()
         try:
@@ -197,53 +192,11 @@ cdef class BinaryDecoder(Decoder):
             return 0
         if key.role == DECLARED:
             if scalar.is_whole:
-                self.write_digits(scalar)
+                write_digits(scalar, self.digits)
             if scalar.seconds and reader.transform[key.field].kind == A_TIME:
                 value.number *= scalar.seconds / reader.transform[key.field].unit
             return reader.put(key.field, Text(key.name, 0, key.name_length), value)
-        return 0 if key.role == SKIPPED else self.take_role(key, scalar)
-
-    cdef int take_role(self, Key* key, Scalar* scalar) except -1:
-        cdef Value* value = &scalar.value
-        if key.role == LABEL:
-            self.label = scalar[0]
-            self.has_label = True
-        elif key.role == WEIGHT:
-            self.take_weight(self.as_object(scalar))
-        elif key.role == ID and value.kind == A_TEXT:
-            self.tags.id = value.text
-            self.tags.id_length = value.length
-        elif key.role == ID:
-            self.take_id(self.as_object(scalar))
-        elif scalar.seconds:
-            self.tags.time = value.number * scalar.seconds
-        else:
-            self.take_time(self.as_object(scalar))
-        return 0
-
-    cdef int set_label(self) except -1:
-        """Set the label, after the weight is known."""
-        cdef Value* value = &self.label.value
-        if not self.has_label:
-            return 0
-        if value.kind == A_TEXT:
-            return self.take_text(value.text, value.length)
-        if self.mapped or not isfinite(value.number) or (
-                self.label.is_whole and not -EXACT <= value.number <= EXACT):
-            return self.take_label(self.as_object(&self.label))
-        if value.kind == A_BOOL:
-            return self.take_number(value.number, BOOL)
-        return self.take_number(value.number, INT if self.label.is_whole else FLOAT)
-
-    cdef object as_object(self, Scalar* scalar):
-        cdef Value* value = &scalar.value
-        if value.kind == A_TEXT:
-            return value.text[:value.length].decode()
-        if value.kind == A_BOOL:
-            return value.number != 0.0
-        if scalar.is_whole:
-            return <uint64_t>scalar.whole if scalar.is_unsigned else scalar.whole
-        return value.number
+        return 0 if key.role == SKIPPED else self.take_role(key.role, scalar)
 
     cdef int take_object(self, bytes name, object value, int parent) except -1:
         """Add a field from a Python object."""
@@ -292,7 +245,7 @@ cdef class BinaryDecoder(Decoder):
         cdef Value* value = &scalar.value
         if key.role == DECLARED and reader.transform[key.field].kind == LIST:
             if scalar.is_whole:
-                self.write_digits(scalar)
+                write_digits(scalar, self.digits)
             return reader.put_category(
                 reader.transform + key.field, Text(key.name, 0, key.name_length), value)
         if key.role == FEATURE and value.kind == A_TEXT:
@@ -311,47 +264,6 @@ cdef class BinaryDecoder(Decoder):
         return reader.distinct(piece, False)
 
     # Helpers
-
-    cdef int write_digits(self, Scalar* scalar) noexcept:
-        """Write an integer as text, which a category is."""
-        cdef uint64_t left = <uint64_t>scalar.whole
-        cdef bint negative = scalar.whole < 0 and not scalar.is_unsigned
-        cdef char* to = self.digits + 24
-        if negative:
-            left = 0 - left
-        while True:
-            to -= 1
-            to[0] = <char>(48 + left % 10)
-            left //= 10
-            if left == 0:
-                break
-        if negative:
-            to -= 1
-            to[0] = b"-"
-        scalar.value.text = to
-        scalar.value.length = self.digits + 24 - to
-        return 0
-
-    cdef Py_ssize_t check_utf8(self, const char* text, Py_ssize_t length) noexcept:
-        """Return the place of the first byte that is not UTF-8, -1 if there is none."""
-        cdef const char* p = text
-        cdef const char* end = text + length
-        cdef uint64_t eight
-        cdef int more
-        while p < end:
-            if end - p >= 8:
-                memcpy(&eight, p, 8)
-                if not eight & 0x8080808080808080u:
-                    p += 8
-                    continue
-            if <unsigned char>p[0] < 0x80:
-                p += 1
-                continue
-            more = utf8_length(p, end)
-            if more == 0:
-                return p - text
-            p += more
-        return -1
 
     cdef object problem(self, object what, int number):
         """Return an InvalidEventError that names the field and the byte."""

@@ -29,7 +29,7 @@ from streamlearn.core.numbers cimport Decimal, number_at, value_at
 from streamlearn.stream.sources.rows cimport (
     AFTER_QUOTE, BREAK, NO_UTF8, OPEN, Delimiter, Value, begins, read_value,
 )
-from streamlearn.stream.formats.text cimport put_number, put_text
+from streamlearn.features.put cimport put_number, put_text
 from streamlearn.stream.formats.text_decoder cimport TextDecoder
 
 from streamlearn.features.fields import Auto, Ignore, Interaction, spec

@@ -28,7 +28,7 @@ from streamlearn.stream.formats.keys cimport (
 from streamlearn.core.numbers cimport (
     Decimal, double_of, is_exact, scan_decimal, scan_plain, utf8_length,
 )
-from streamlearn.stream.formats.text cimport put_number, put_text
+from streamlearn.features.put cimport put_number, put_text
 
 cdef enum:
     DEEPEST = 32

@@ -15,8 +15,10 @@ from libc.string cimport memcpy, memset
 from streamlearn.core.varints import varint as encoded
 
 from streamlearn.core.memory cimport reallocate
+from streamlearn.core.numbers cimport invalid_utf8_at
+from streamlearn.features.scalars cimport Scalar, clear, write_digits
 from streamlearn.features.transforms cimport A_BOOL, A_TEXT
-from streamlearn.stream.formats.binary cimport DEEPEST, BinaryDecoder, Scalar, clear
+from streamlearn.stream.formats.binary cimport DEEPEST, BinaryDecoder
 from streamlearn.stream.formats.keys cimport DECLARED, FEATURE, ID, LABEL, WEIGHT, Key
 
 cdef enum MemberKind:  # as in protobuf_plan
@@ -414,7 +416,7 @@ cdef class ProtobufDecoder(BinaryDecoder):
                 self.scalar(
                     of_key, self.part[parts].at, self.part[parts].end, parent, &scalar)
             if scalar.is_whole:
-                self.write_digits(&scalar)
+                write_digits(&scalar, self.digits)
             if scalar.value.kind == A_BOOL:
                 scalar.value.text = b"true" if scalar.value.number else b"false"
                 scalar.value.length = 4 if scalar.value.number else 5
@@ -510,7 +512,7 @@ cdef class ProtobufDecoder(BinaryDecoder):
         clear(to)
         if member.kind == STRING_KIND:
             at = self.content(&p, end, key)
-            bad = self.check_utf8(at, end - at)
+            bad = invalid_utf8_at(at, end - at)
             if bad >= 0:
                 self.p = at + bad
                 raise self.problem("is not UTF-8", key)
@@ -557,7 +559,7 @@ cdef class ProtobufDecoder(BinaryDecoder):
             to.value.length = symbol[low].length
             return 0
         to.whole = number
-        return self.write_digits(to)
+        return write_digits(to, self.digits)
 
     # Bytes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamlearn.core.imports import import_path
+from streamlearn.stream.formats.arrow import ArrowDecoder
 from streamlearn.stream.formats.avro import AvroDecoder
 from streamlearn.stream.formats.csv import CSVDecoder
 from streamlearn.stream.formats.custom import CustomDecoder
@@ -29,6 +30,7 @@ FORMATS: dict[str, type[Decoder]] = {
     "vw": VWDecoder,
     "csv": CSVDecoder,
 }
+COLUMNS: dict[str, type[Decoder]] = {"parquet": ArrowDecoder, "arrow": ArrowDecoder}
 WITH_SCHEMAS: dict[str, type[BinaryDecoder | JSONSchemaDecoder]] = {
     "avro": AvroDecoder,
     "protobuf": ProtobufDecoder,
@@ -47,7 +49,7 @@ def decoder_of(
     columns: Sequence[str] = (),
     schemas: Schemas | None = None,
 ) -> Decoder:
-    """Return the decoder of a format: of `FORMATS` or `WITH_SCHEMAS`, or a custom `module:name`.
+    """Return the decoder of a format: one of the tables above, or a custom `module:name`.
 
     A custom format is a subclass of `Decoder`, or a function from bytes to an event. `delimiter`
     and `columns` are for CSV, `schemas` for those with schemas.
@@ -65,15 +67,15 @@ def decoder_of(
             delimiter=delimiter,
             columns=columns,
         )
-    if kind in FORMATS:
-        return FORMATS[kind](reader, fields, learners, grow_always)
+    if kind in FORMATS or kind in COLUMNS:
+        return (FORMATS | COLUMNS)[kind](reader, fields, learners, grow_always)
     if kind in WITH_SCHEMAS:
         if schemas is None:
             raise ValueError(f"format {kind!r} requires schemas: see stream.formats.schemas")
         return WITH_SCHEMAS[kind](schemas, reader, fields, learners, grow_always)
     if ":" not in kind:
         raise ValueError(
-            f"format {kind!r}: expected one of {', '.join(FORMATS | WITH_SCHEMAS)}, or "
+            f"format {kind!r}: expected one of {', '.join(FORMATS | COLUMNS | WITH_SCHEMAS)}, or "
             "module:function"
         )
     named = import_path(kind)

@@ -10,6 +10,7 @@ from libc.string cimport memchr, memcmp, memcpy
 from streamlearn.stream.sources.rows cimport RowEnds
 
 from streamlearn.errors import SourceError
+from streamlearn.stream.column_rows import ColumnRows
 from streamlearn.stream.packed_rows import PackedRows
 
 cdef enum:
@@ -282,7 +283,7 @@ def size_and_nulls(values):
     (3, 1)
     """
     cdef Py_ssize_t size = 0, nulls = 0
-    if isinstance(values, LineSlice):
+    if isinstance(values, (LineSlice, ColumnRows)):
         return values.byte_count, 0
     if isinstance(values, PackedRows):
         return values.byte_count, values.tombstones

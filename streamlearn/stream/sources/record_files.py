@@ -1,7 +1,7 @@
 """Files of records that are not lines, as a source; they are read once, and not followed.
 
 Offsets are the numbers of records in their file, from 0. What a file's records are is the matter of
-a `RecordFile`: one of `avro_file` and `delimited_file`.
+a `RecordFile`: one of `avro_file`, `delimited_file` and `column_files`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from streamlearn.errors import SourceChangedError, SourceError
+from streamlearn.stream.formats.registry import COLUMNS
 from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.catalog import expanded, fingerprint_and_size, unreadable
 from streamlearn.stream.sources.compression import decompressed, open_raw
@@ -47,6 +48,8 @@ class RecordFiles:
         Reads the records of an open file.
     batch
         Maximum records of one poll.
+    count
+        Returns the number of records in a file; None: progress is measured in bytes.
     """
 
     def __init__(
@@ -55,9 +58,11 @@ class RecordFiles:
         open_file: Callable[[BinaryIO], RecordFile],
         *,
         batch: int = 2000,
+        count: Callable[[str], int] | None = None,
     ) -> None:
         self.paths = [str(path) for path in paths]
         self.batch = batch
+        self._count = count
         self._open_file = open_file
         self._files: list[str] = []
         self._fingerprints: dict[str, str] = {}
@@ -84,6 +89,8 @@ class RecordFiles:
                     "read: restore that file, or start over without the checkpoint"
                 )
             self._fingerprints[path], self._sizes[path] = fingerprint_and_size(path)
+            if self._count is not None:
+                self._sizes[path] = self._counted(path, self._count)
 
     def poll(self, seconds: float) -> list[Records]:  # noqa: ARG002 - files do not wait
         """Return the next records."""
@@ -107,6 +114,14 @@ class RecordFiles:
             self._current += 1
         return []
 
+    def _counted(self, path: str, count: Callable[[str], int]) -> int:
+        try:
+            return count(path)
+        except OSError as error:
+            raise unreadable(path, error) from error
+        except ValueError as error:
+            raise SourceError(f"{path} is damaged: {error}") from error
+
     def _begin(self, path: str, at: int) -> RecordFile:
         """Open a file at a record."""
         self._raw = open_raw(path)
@@ -116,21 +131,34 @@ class RecordFiles:
         return self._records
 
     def lag(self) -> dict[Partition, int | None]:
-        """Return 0 for files that were read to their end, None for others."""
+        """Return the records left in each file; if uncounted, 0 at its end and None before."""
+        if self._count is not None:
+            return {
+                Partition(path): max(self._sizes[path] - self._positions.get(path, 0), 0)
+                for path in self._files
+            }
         return {
             Partition(path): 0 if place < self._current else None
             for place, path in enumerate(self._files)
         }
 
+    @property
+    def unit(self) -> str:
+        """What `progress` counts."""
+        return "bytes" if self._count is None else "rows"
+
     def progress(self) -> tuple[int, int]:
-        """Return how many bytes of the files were read, and how many they have."""
+        """Return how many bytes of the files were read, and how many they have; or rows."""
+        if self._count is not None:
+            read = sum(self._positions.get(path, 0) for path in self._files)
+            return read, sum(self._sizes.values())
         here = 0 if self._raw is None else self._raw.tell()
         read = sum(self._sizes[path] for path in self._files[: self._current])
         return read + here, sum(self._sizes.values())
 
     def place(self, partition: Partition, offset: int) -> str:
         """Describe where a record is."""
-        return f"{partition.topic}: record {offset}"
+        return f"{partition.topic}: {'record' if self._count is None else 'row'} {offset}"
 
     def lost(self) -> Mapping[Partition, int]:
         """Return an empty mapping: files lose no records."""
@@ -159,4 +187,17 @@ def opener_of(kind: str) -> Callable[[BinaryIO], RecordFile] | None:
         from streamlearn.stream.sources.avro_file import AvroFile  # noqa: PLC0415 - optional
 
         return AvroFile
+    if kind in COLUMNS:
+        from streamlearn.stream.sources import column_files  # noqa: PLC0415 - optional
+
+        return column_files.open_parquet if kind == "parquet" else column_files.open_arrow
     return DelimitedFile if kind == "protobuf" else None
+
+
+def counter_of(kind: str) -> Callable[[str], int] | None:
+    """Return what counts the records of a file without reading them; None if nothing does."""
+    if kind not in COLUMNS:
+        return None
+    from streamlearn.stream.sources import column_files  # noqa: PLC0415 - optional
+
+    return column_files.count_parquet if kind == "parquet" else column_files.count_arrow

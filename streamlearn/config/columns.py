@@ -1,0 +1,38 @@
+"""Checks of formats whose records are rows of columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from streamlearn.config.checks import COLUMNS, is_installed
+from streamlearn.config.history import history_format
+from streamlearn.config.problems import ConfigProblem
+from streamlearn.config.structs import BackfillConfig, FileSourceConfig, FormatConfig, Source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streamlearn.config.checks import Problems
+
+
+def columns(
+    format: FormatConfig,  # noqa: A002 - the table's name
+    source: Source,
+    backfill: BackfillConfig | None,
+) -> Problems:
+    """Check that columns are read from files, with pyarrow."""
+    history = None if backfill is None else history_format(backfill, format).kind
+    for path, kind in (("format.kind", format.kind), ("backfill.kind", history)):
+        if kind in COLUMNS and not is_installed("pyarrow"):
+            yield ConfigProblem(path, f"{kind} requires pip install 'streamlearn[arrow]'")
+    if format.kind not in COLUMNS:
+        return
+    if not isinstance(source, FileSourceConfig):
+        yield ConfigProblem("format.kind", f'{format.kind} is read from files; use kind = "json"')
+    elif source.follow:
+        yield ConfigProblem(
+            "source.follow", f"files of {format.kind} are not followed; use follow = false"
+        )
+
+
+CHECKS: tuple[Callable[..., Problems], ...] = (columns,)

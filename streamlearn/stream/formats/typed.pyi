@@ -1,0 +1,3 @@
+from streamlearn.stream.formats.decoder import Decoder
+
+class TypedDecoder(Decoder): ...

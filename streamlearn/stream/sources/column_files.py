@@ -1,0 +1,135 @@
+"""Files of columns: Parquet, and Arrow's own formats (`.arrow`, `.feather`), in batches of rows.
+
+pyarrow reads them; their values are read natively where it has put them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, BinaryIO
+
+from streamlearn.columns.batch import batch_of_capsules
+from streamlearn.stream.column_rows import ColumnRows
+
+try:
+    import pyarrow as pa
+    from pyarrow import dataset, ipc, parquet
+except ImportError as error:
+    raise ImportError("Parquet requires pyarrow; run pip install 'streamlearn[arrow]'") from error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from streamlearn.stream.records import Header
+
+ROWS = 1 << 16  # of a batch that is decoded
+TEXTS = {"string", "large_string", "string_view"}
+CODE_BYTES = 4  # of a text in a column that has a dictionary, with its share of that
+
+
+class ColumnFile:
+    """The rows of an open file, group by group.
+
+    Parameters
+    ----------
+    sizes
+        The rows of each group; None where only reading tells.
+    read
+        Returns the batches of a group.
+    """
+
+    headers: Sequence[Header] = ()
+
+    def __init__(
+        self, sizes: Sequence[int | None], read: Callable[[int], Iterator[pa.RecordBatch]]
+    ) -> None:
+        self._sizes = sizes
+        self._read = read
+        self._group = 0  # the next one
+        self._batches: Iterator[pa.RecordBatch] = iter(())
+        self._rest: ColumnRows | None = None
+
+    def take(self, most: int) -> Sequence[bytes]:
+        """Return the next rows of one batch."""
+        while not self._rest:
+            batch = next(self._batches, None)
+            if batch is not None:
+                rows = batch_of_capsules(*batch.__arrow_c_array__())
+                self._rest = ColumnRows(rows, 0, len(rows), batch.nbytes)
+            elif self._group < len(self._sizes):
+                self._batches = self._read(self._group)
+                self._group += 1
+            else:
+                return []
+        taken, self._rest = self._rest[:most], self._rest[most:]
+        return taken
+
+    def skip(self, count: int) -> int:
+        """Skip rows; whole groups are not read."""
+        left = count
+        while left:
+            size = self._sizes[self._group] if self._group < len(self._sizes) else None
+            if self._group < len(self._sizes) and size is not None and size <= left:
+                self._group += 1
+                left -= size
+            elif taken := self.take(left):
+                left -= len(taken)
+            else:
+                break
+        return count - left
+
+
+def open_parquet(file: BinaryIO) -> ColumnFile:
+    """Return the rows of a Parquet file."""
+    metadata = parquet.read_metadata(file)
+    found = parquet.ParquetFile(file, metadata=metadata, read_dictionary=repeated(metadata))
+    sizes = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
+    return ColumnFile(sizes, lambda k: found.iter_batches(batch_size=ROWS, row_groups=[k]))
+
+
+def repeated(metadata: parquet.FileMetaData) -> list[str]:
+    """Return the columns of text in which values repeat: they are read as dictionaries.
+
+    A dictionary of distinct texts would cost more than it saves.
+    """
+    if not metadata.num_row_groups:
+        return []
+    group, schema = metadata.row_group(0), metadata.schema.to_arrow_schema()
+    found = []
+    for k in range(group.num_columns):
+        column = group.column(k)
+        name = column.path_in_schema
+        is_text = name in schema.names and str(schema.field(name).type) in TEXTS
+        if is_text and column.total_uncompressed_size < CODE_BYTES * column.num_values:
+            found.append(name)
+    return found
+
+
+def open_arrow(file: BinaryIO) -> ColumnFile:
+    """Return the rows of a file in Arrow's format for files, or for streams."""
+    start = file.read(len(MAGIC))
+    file.seek(0)
+    if start != MAGIC:
+        stream = ipc.open_stream(file)
+        return ColumnFile([None], lambda _: iter(stream))
+    found = ipc.open_file(file)
+    groups = [None] * found.num_record_batches
+    return ColumnFile(groups, lambda k: iter([found.get_batch(k)]))
+
+
+MAGIC = b"ARROW1"
+
+
+def count_parquet(path: str) -> int:
+    """Return how many rows a Parquet file has."""
+    rows: int = parquet.read_metadata(path).num_rows
+    return rows
+
+
+def count_arrow(path: str) -> int:
+    """Return how many rows a file in Arrow's format has."""
+    try:
+        rows: int = dataset.dataset(path, format="ipc").count_rows()
+    except pa.ArrowInvalid:  # a stream
+        with pa.OSFile(path) as file, ipc.open_stream(file) as stream:
+            return sum(batch.num_rows for batch in stream)
+    return rows
