@@ -6,7 +6,9 @@ import json
 import random
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import streamlearn as sl
 from streamlearn import config
@@ -64,7 +66,12 @@ class Past:
             if suffix == ".csv":
                 rows = [event(i) | {"click": int(event(i)["click"])} for i in part]
                 text = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
-            (path / f"history-{number}{suffix}").write_text("\n".join(text), encoding="utf-8")
+            file = path / f"history-{number}{suffix}"
+            if suffix == ".parquet":
+                rows = pa.Table.from_pylist([event(i) for i in part])
+                parquet.write_table(rows, file, row_group_size=170)
+            else:
+                file.write_text("\n".join(text), encoding="utf-8")
         self.paths = f'"{path}/history-*{suffix}"'
         write(producer, topic, [json.dumps(event(i)).encode() for i in self.stream])
 
@@ -103,7 +110,7 @@ def test_killed_in_history_and_after_it_each_event_is_learned_once(
 ) -> None:
     topic = make_topic(1)
     daemons = make_daemons(topic, every=150, batch=50)
-    past = Past(daemons, producer, topic, tmp_path)
+    past = Past(daemons, producer, topic, tmp_path, ".parquet")
     past.configure()
     for n, step in enumerate(("write", "rename", "commit", "write", "rename", "commit"), 2):
         assert daemons.run("--until", "end", fault=f"{step}:{n}") in KILLED, daemons.log_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from pyarrow import feather, ipc, parquet
 import streamlearn as sl
 from streamlearn.cli.main import main
 from streamlearn.errors import SourceChangedError, SourceError, TableMismatchError
+from streamlearn.estimators import checkpoints, model_file
 from streamlearn.stream import Clicks, Events, Fields, Partition, check_source, decoder_of
 from streamlearn.stream.sources.record_files import RecordFiles, counter_of, opener_of
 
@@ -262,3 +264,45 @@ def test_times_are_guessed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     # undeclared, a time has no meaning
     assert main(["train", path, "--label", "y", "--no-guess"]) == 2
     assert "'at'" in capsys.readouterr().err
+
+
+CONFIG = """
+[source]
+kind = "file"
+paths = ["{paths}"]
+batch = 16
+[format]
+kind = "{kind}"
+label = "clicked"
+[checkpoint]
+path = "{state}"
+every_events = 40
+[dead_letters]
+path = "{letters}"
+[telemetry]
+enabled = false
+"""
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_a_daemon_resumes_at_its_row(suffix: str, tmp_path: Path) -> None:
+    bad = {**CLICKS[0], "price": float("inf")}
+    rows = [*CLICKS[:130], bad, *CLICKS[130:]]
+    kind = kind_of(write(tmp_path / f"a{suffix}", rows[:200]))
+    write(tmp_path / f"b{suffix}", rows[200:])
+    states, letters = [], []
+    for name, stops in (("whole", ["end"]), ("parts", ["57", "141", "222", "end"])):
+        file, state = tmp_path / f"{name}.toml", tmp_path / name
+        letters.append(tmp_path / f"{name}.jsonl")
+        text = CONFIG.format(
+            paths=f"{tmp_path}/*{suffix}", kind=kind, state=state, letters=letters[-1]
+        )
+        file.write_text(text, encoding="utf-8")
+        for stop in stops:
+            assert main(["run", str(file), "--until", stop]) == 0
+        states.append(model_file.pack(checkpoints.model(state, "default")["state"]))
+        (letter,) = letters[-1].read_text(encoding="utf-8").splitlines()
+        found = json.loads(letter)
+        assert found["headers"]["streamlearn.field"] == "price"
+        assert json.loads(base64.b64decode(found["value_base64"])) == {**bad, "price": None}
+    assert states[0] == states[1]
