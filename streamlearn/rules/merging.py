@@ -95,17 +95,24 @@ def merge_part(part: SlotState, base: SlotState, workers: Sequence[SlotState]) -
 
 
 def merged_columns(part: SlotState, base: Array, workers: Sequence[Array], steps: Array) -> Array:
-    """Return the merged numbers of all slots."""
+    """Return the merged numbers of all slots; those that no worker has changed stay."""
+    result = base.copy()
+    changed = np.zeros(len(base), dtype=bool)
+    for worker in workers:
+        changed |= (worker != base).any(axis=1)
+    places = np.flatnonzero(changed)
+    base, workers = base[places], [worker[places] for worker in workers]
     names = [field.name for field in part.fields]
     shared = None
     if isinstance(part, Rule) and part.evidence is not None and part.merges_by_slot:
         column = names.index(part.evidence)
         shared = sharing([worker[:, column] - base[:, column] for worker in workers])
-    result = base.copy()
+    found = base.copy()
     for k, field in enumerate(part.fields):
         if field.merge not in {None, "derived"}:
             values = np.stack([worker[:, k] for worker in workers])
-            result[:, k] = combined(field.merge, base[:, k], values, steps, shared)
+            found[:, k] = combined(field.merge, base[:, k], values, steps, shared)
+    result[places] = found
     return result
 
 
