@@ -110,11 +110,18 @@ def run_with_workers(
     assert process.wait(20) == Exit.OK, daemons.log_text()[-2000:]
 
 
+@pytest.mark.parametrize(
+    "library", ["kafka-python", pytest.param("confluent", marks=pytest.mark.nightly)]
+)
 def test_workers_learn_every_record_once(
-    make_daemons: MakeDaemons, make_topic: MakeTopic, producer: Producer, options: list[str]
+    make_any_daemons: MakeDaemons,
+    make_topic: MakeTopic,
+    producer: Producer,
+    options: list[str],
+    library: str,
 ) -> None:
     topic, length = make_topic(3), 4000
-    daemons = prepared(make_daemons, topic, every=2000)
+    daemons = prepared(make_any_daemons, topic, client=library, every=2000)
     run_with_workers(daemons, producer, topic, 3, length, options)
     assert_learned_once(daemons, 3, length)
     loss = daemons.newest()[1]["learners"]["default"]["progress"]["loss"]  # type: ignore[index]
@@ -233,15 +240,6 @@ def read(bootstrap: str, topic: str) -> list[dict[str, Any]]:
         found += [dict(one.headers() or ()) for one in messages]
     consumer.close()
     return found
-
-
-def test_what_workers_cannot_do_is_refused(
-    make_any_daemons: MakeDaemons, make_topic: MakeTopic, options: list[str]
-) -> None:
-    daemons = prepared(make_any_daemons, make_topic(1), client="confluent")
-    for changed in ("features.kind=names", "source.order=time", "fleet.readers=2"):
-        assert daemons.run(*options, "--set", changed, "--until", "end") == Exit.USAGE
-        assert "readers" in daemons.log_text().splitlines()[-1] or "hashing" in daemons.log_text()
 
 
 def test_what_ends_a_worker_ends_the_daemon_with_its_code(
