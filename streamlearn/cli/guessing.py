@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from streamlearn import config
 from streamlearn.config import plan
 from streamlearn.daemon import build
-from streamlearn.features.fields import Number
+from streamlearn.features.fields import Ignore, Number
 from streamlearn.features.fields.spec import OTHERS
 from streamlearn.guesses import (
     ROWS,
@@ -121,10 +121,10 @@ def understand(given: config.Config, source: SourcePart, options: Options) -> Gu
         source.close()
         raise
     sample = Sample(records, table.kind, roles, delimiter=table.delimiter, columns=table.columns)
+    guesses = guess_fields(sample.columns, typed=table.kind != "csv")
+    guesses |= {name: Guess(Ignore(), kind) for name, kind in source.meaningless().items()}
     fields = {
-        name: guess
-        for name, guess in guess_fields(sample.columns, typed=table.kind != "csv").items()
-        if not is_declared(name, features.fields)
+        name: guess for name, guess in guesses.items() if not is_declared(name, features.fields)
     }
     texts = {name: str(guess.field) for name, guess in fields.items()} | features.fields
     order = [column.name for column in sample.columns if column.name in texts]

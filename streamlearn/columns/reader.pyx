@@ -371,7 +371,7 @@ cdef class ColumnReader:
         if field >= 0:
             reader.invalid(reader.transform + field, name, (
                 f"is {what.decode()}, which a {reader.kind_of(field)} cannot hold: declare it as"
-                " another kind"))
+                " another kind, or as ignore"))
             return 0
         raise field_error(
             reader.decode(name),

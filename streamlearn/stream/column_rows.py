@@ -36,6 +36,13 @@ class ColumnRows(Sequence[bytes]):
         """About how many bytes these rows take."""
         return self.size * len(self) // max(len(self.batch), 1)
 
+    @property
+    def meaningless(self) -> dict[str, str]:
+        """The columns that no field can hold, with what they are."""
+        schema = self.batch.schema
+        kinds = zip(schema.columns, schema.kinds[1:], strict=False)
+        return {name: kind for name, kind in kinds if kind not in {"values", "times"}}
+
     def __len__(self) -> int:
         return self.stop - self.start
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from streamlearn.stream.column_rows import ColumnRows
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -52,6 +54,14 @@ class SourcePart:
                 self._ahead.append(polled)
         records = [one for polled in self._ahead for one in polled]
         return [value for one in records for value in one.values if value is not None]
+
+    def meaningless(self) -> dict[str, str]:
+        """Return the columns of the records read ahead that no field can hold, and their types."""
+        found: dict[str, str] = {}
+        for one in (one for polled in self._ahead for one in polled):
+            if isinstance(one.values, ColumnRows):
+                found |= one.values.meaningless
+        return found
 
     def identity(self) -> dict[str, str]:
         """Return what distinguishes the source."""

@@ -251,16 +251,22 @@ def test_an_invalid_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "bought" in capsys.readouterr().err
 
 
-def test_times_are_guessed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_times_and_bytes_are_guessed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     rows = [
-        {"at": start + timedelta(hours=5 * k), "day": (start + timedelta(k)).date(), "y": k % 2}
+        {
+            "at": start + timedelta(hours=5 * k),
+            "day": (start + timedelta(k)).date(),
+            "raw": b"x",
+            "y": k % 2,
+        }
         for k in range(100)
     ]
     path = str(write(tmp_path / "a.parquet", rows))
     found = facts(capsys, "train", path, "--label", "y")["fields"]
     assert found["at"]["kind"].startswith("time(")
     assert found["day"]["kind"].startswith("time(")
+    assert found["raw"] == {"kind": "ignore", "why": "bytes"}
     # undeclared, a time has no meaning
     assert main(["train", path, "--label", "y", "--no-guess"]) == 2
     assert "'at'" in capsys.readouterr().err
