@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Producer
 
 from streamlearn.daemon.process.exits import Exit
 from tests.broker.daemons import fill
@@ -19,6 +18,8 @@ from tests.broker.test_workers import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from confluent_kafka import Producer
 
     from tests.broker.conftest import MakeDaemons, MakeTopic
 
