@@ -5,11 +5,14 @@ JSON: enums are text, dates and timestamps are numbers of their unit, decimals a
 and `fixed` are no features.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.math cimport ldexp
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
+
+from streamlearn.errors import InvalidEventError
 
 from streamlearn.core.numbers cimport invalid_utf8_at
 from streamlearn.features.scalars cimport Scalar, clear
@@ -40,7 +43,7 @@ cdef enum:
 
 cdef struct Child:  # a field, a branch of a union, or a symbol
     const char* name  # NULL: it is left out
-    Py_ssize_t length
+    int length
     int node
     int key  # the field's key below `parent`, as found last
     int parent
@@ -82,7 +85,7 @@ cdef class Plan:
                     name = one.names[j].encode()
                     self.names.append(name)
                     self.child[k].name = PyBytes_AS_STRING(name)
-                    self.child[k].length = PyBytes_GET_SIZE(name)
+                    self.child[k].length = <int>PyBytes_GET_SIZE(name)
                 k += 1
 
     def __dealloc__(self):
@@ -90,6 +93,7 @@ cdef class Plan:
         PyMem_Free(self.child)
 
 
+@cython.final
 cdef class AvroDecoder(BinaryDecoder):
     """Avro records.
 
@@ -119,11 +123,13 @@ cdef class AvroDecoder(BinaryDecoder):
     def split(self, bytes block, Py_ssize_t count):
         """Return the records in a block of so many, which have the only schema."""
         cdef const char* start
+        if not 0 <= count <= len(block) + MORE_ITEMS:
+            raise InvalidEventError(f"{len(block)} bytes cannot hold {count} records")
         self.use_plan(self.framing.schemas.plan(b""))
         self.plan_used = None
         self.first = self.p = PyBytes_AS_STRING(block)
         self.end = self.p + PyBytes_GET_SIZE(block)
-        self.items = self.end - self.p + MORE_ITEMS * <int64_t>count
+        self.items = self.end - self.p + MORE_ITEMS * count
         found = []
         self.splitting = True
         try:
@@ -361,8 +367,8 @@ cdef class AvroDecoder(BinaryDecoder):
         cdef int64_t n = self.long(key)
         if n < 0:
             self.length(key)  # of the block in bytes
-            n = -n
-        if not 0 <= n <= self.items:
+            n = self.items + 1 if n == INT64_MIN else -n
+        if n > self.items:
             raise self.problem(f"has {n} items, more than the record can hold", key)
         self.items -= n
         return n

@@ -75,7 +75,10 @@ def plan(schema: Any, reader: Any = None, references: list[Any] | None = None) -
 
 
 class _Planner:
-    """Makes the nodes of one schema; a named type has one for each of the reader's types."""
+    """Makes the nodes of one schema; a named type has one for each of the reader's types.
+
+    Plans of many schemas share the processor's cache, so equal types have one node.
+    """
 
     def __init__(self, schema: Any, named: dict[str, Any], reader: Any) -> None:
         self.nodes: list[Node] = []
@@ -83,6 +86,7 @@ class _Planner:
         self._reader_named: dict[str, Any] = {}
         self._reader = None if reader is None else parse(reader, self._reader_named)
         self._made: dict[tuple[str, str | None], int] = {}
+        self._leaves: dict[tuple[int, float], int] = {}  # types without a name, by kind and scale
         top = self.nodes[self._node(schema, self._reader)]
         if top.kind != RECORD:
             raise SchemaError("an event is a record: this Avro schema is of another type")
@@ -104,7 +108,11 @@ class _Planner:
         if kind == "map":
             value = _inner(reader, "map", "values")
             return self._add(Node(MAP), lambda: [self._node(schema["values"], value)])
-        return self._add(_primitive(kind, schema if isinstance(schema, dict) else {}))
+        leaf = _primitive(kind, schema if isinstance(schema, dict) else {})
+        key = leaf.kind, leaf.scale
+        if key not in self._leaves:
+            self._leaves[key] = self._add(leaf)
+        return self._leaves[key]
 
     def _add(self, node: Node, children: Any = None) -> int:
         number = len(self.nodes)

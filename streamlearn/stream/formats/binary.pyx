@@ -119,24 +119,9 @@ cdef class BinaryDecoder(TypedDecoder):
             raise self.problem("holds a field with a name of more than 4,096 bytes", parent)
         return number
 
-    cdef int begin_field(self, int number) except -1:
+    cdef int record_span(self, int number, Py_ssize_t piece) except -1:
         cdef Key* key = self.keys.key + number
-        if key.seen == self.records:
-            raise self.problem("is there twice", number)
-        key.seen = self.records
-        return 0
-
-    cdef int end_field(self, int number, Py_ssize_t piece) except -1:
-        """Note which pieces, from this one on, came from the field."""
-        cdef Key* key = self.keys.key + number
-        if self.has_groups:
-            self.reader.record_span(Text(key.name, 0, key.name_length), piece)
-        return 0
-
-    cdef bint is_skipped(self, int number) noexcept:
-        """Whether nothing in a field matters."""
-        cdef Key* key = self.keys.key + number
-        return number >= 0 and key.role == SKIPPED and not key.has_roles
+        return self.reader.record_span(Text(key.name, 0, key.name_length), piece)
 
     cdef bint enters(self, int number) except -1:
         """Whether the fields inside this one have names of their own."""
@@ -267,8 +252,9 @@ cdef class BinaryDecoder(TypedDecoder):
 
     cdef object problem(self, object what, int number):
         """Return an InvalidEventError that names the field and the byte."""
-        cdef Key* key = self.keys.key + number
+        cdef Key* key
         where = f"{what}, at byte {self.p - self.first}"
         if number < 0:
             return InvalidEventError(f"the record {where}")
+        key = self.keys.key + number
         return field_error(key.name[:key.name_length].decode("utf-8", "replace"), where)

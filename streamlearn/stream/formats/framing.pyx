@@ -9,8 +9,11 @@ from libc.string cimport memcmp
 
 from streamlearn.errors import InvalidEventError
 
+from streamlearn.features.text cimport hash_text
+
 cdef enum:
     MOST_USES = 10_000  # schemas that are kept
+    RECENT = 4096  # of them found without a Python object
     MOST_INDEXES = 64
     LONGEST = 10  # bytes of an integer
 
@@ -18,9 +21,15 @@ cdef enum:
 cdef class SchemaUse:
     """A schema, and how many records had it."""
 
-    def __init__(self, schema_id, plan):
+    def __init__(self, bytes header, schema_id, plan):
+        self.header = header
         self.id = schema_id
         self.plan = plan
+
+    cdef bint has(self, const char* header, Py_ssize_t length) noexcept:
+        """Whether this is the schema of a header."""
+        return PyBytes_GET_SIZE(self.header) == length and memcmp(
+            PyBytes_AS_STRING(self.header), header, length) == 0
 
 
 cdef class Framing:
@@ -35,6 +44,7 @@ cdef class Framing:
         self.framed = schemas.framed
         self.header_name = schemas.header_name
         self.uses = {}
+        self.recent = [None] * RECENT
         self.touched = []
 
     cdef Py_ssize_t read(
@@ -45,16 +55,11 @@ cdef class Framing:
         if headers is not None and self.header_name is not None:
             header = self.in_headers(headers)
             if header is not None:
-                if self.header is not header and self.header != header:
-                    self.switch(header)
-                self.use.records += 1
+                self.switch(PyBytes_AS_STRING(header), PyBytes_GET_SIZE(header))
                 return 0
         if self.framed:
             length = framing_length(first, end, has_indexes)
-        if self.header is None or PyBytes_GET_SIZE(self.header) != length or memcmp(
-                PyBytes_AS_STRING(self.header), first, length) != 0:
-            self.switch(first[:length])
-        self.use.records += 1
+        self.switch(first, length)
         return length
 
     cdef bytes in_headers(self, object headers):
@@ -65,21 +70,32 @@ cdef class Framing:
                 found = value
         return found
 
-    cdef int switch(self, bytes header) except -1:
+    cdef int switch(self, const char* header, Py_ssize_t length) except -1:
+        """Use the schema of a header for one record."""
+        cdef SchemaUse use = self.use
+        cdef Py_ssize_t place
+        if use is None or not use.has(header, length):
+            place = hash_text(header, length, 0) & (RECENT - 1)
+            use = self.recent[place]
+            if use is None or not use.has(header, length):
+                use = self.recent[place] = self.find(header[:length])
+            if not use.touched:
+                use.touched = True
+                self.touched.append(use)
+            self.use = use
+        use.records += 1
+        return 0
+
+    cdef SchemaUse find(self, bytes header):
         cdef SchemaUse use = self.uses.get(header)
         if use is None:
             if self.framed:
                 check_header(header)
-            use = SchemaUse(self.schemas.id_of(header), self.schemas.plan(header))
+            use = SchemaUse(header, self.schemas.id_of(header), self.schemas.plan(header))
             if len(self.uses) == MOST_USES:
                 self.uses.clear()
             self.uses[header] = use
-        if not use.touched:
-            use.touched = True
-            self.touched.append(use)
-        self.use = use
-        self.header = header
-        return 0
+        return use
 
     def take_counts(self):
         """Return the number of records by the id of their schema, since the last call."""

@@ -1,10 +1,12 @@
 from collections.abc import Sequence
-from typing import Self
+from typing import Self, final
 
 from streamlearn.stream.formats.binary import BinaryDecoder
 from streamlearn.stream.formats.protobuf_plan import Message
 
+@final
 class Plan:
     def __new__(cls, messages: Sequence[Message]) -> Self: ...
 
+@final
 class ProtobufDecoder(BinaryDecoder): ...

@@ -6,6 +6,7 @@ timestamps are seconds. A field of proto3 that is not written because it is zero
 weight or a declared field as zero; a number that is no such field need not be there.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -26,7 +27,8 @@ cdef enum MemberKind:  # as in protobuf_plan
     INT64_KIND
     UINT32_KIND
     UINT64_KIND
-    SINT_KIND
+    SINT32_KIND
+    SINT64_KIND
     FIXED32_KIND
     FIXED64_KIND
     SFIXED32_KIND
@@ -38,6 +40,7 @@ cdef enum MemberKind:  # as in protobuf_plan
     BYTES_KIND
     ENUM_KIND
     MESSAGE_KIND
+    GROUP_KIND  # the same between two tags
 
 cdef enum MessageKind:
     ORDINARY
@@ -56,9 +59,9 @@ cdef enum Wire:
     END_GROUP
     FOUR
 
-cdef int[16] WIRES = [
-    VARINT, VARINT, VARINT, VARINT, VARINT, FOUR, EIGHT, FOUR, EIGHT, FOUR, EIGHT, VARINT,
-    BYTES, BYTES, VARINT, BYTES]
+cdef int[18] WIRES = [
+    VARINT, VARINT, VARINT, VARINT, VARINT, VARINT, FOUR, EIGHT, FOUR, EIGHT, FOUR, EIGHT,
+    VARINT, BYTES, BYTES, VARINT, BYTES, GROUP]
 
 cdef struct Symbol:
     int64_t number
@@ -94,6 +97,7 @@ cdef struct Entry:  # of a map
     const char* end
 
 
+@cython.final
 cdef class Plan:
     """What the bytes of one message are."""
 
@@ -147,11 +151,12 @@ cdef class Plan:
         PyMem_Free(self.member)
         PyMem_Free(self.symbol)
 
-    cdef Member* find(self, Message* message, uint64_t number) noexcept:
+    cdef inline Member* find(self, Message* message, uint64_t number) noexcept:
         """Return the member of this number, NULL if it is unknown."""
         cdef int low = message.first, high = message.first + message.count, middle
-        if message.dense:
-            return self.member + low + (number - 1) if number <= <uint64_t>message.count else NULL
+        if message.dense:  # 0, which is invalid, wraps around
+            number -= 1
+            return self.member + low + number if number < <uint64_t>message.count else NULL
         while low < high:
             middle = (low + high) // 2
             if self.member[middle].number < number:
@@ -163,6 +168,7 @@ cdef class Plan:
         return NULL
 
 
+@cython.final
 cdef class ProtobufDecoder(BinaryDecoder):
     """Protobuf records.
 
@@ -241,9 +247,6 @@ cdef class ProtobufDecoder(BinaryDecoder):
             if member == NULL:
                 p = self.past(p, end, tag, key, depth)
                 continue
-            if tag >> 3 == 0:
-                self.p = at
-                raise self.problem("has a field with the number 0", key)
             if not is_wire(member, tag & 7):
                 p = self.past(p, end, tag, key, depth)
                 continue
@@ -261,7 +264,7 @@ cdef class ProtobufDecoder(BinaryDecoder):
             part.count += 1
         return base
 
-    cdef int key_of(self, Member* member, int parent) except -1:
+    cdef inline int key_of(self, Member* member, int parent) except -1:
         if member.parent != parent or member.run != self.run:
             member.key = self.find(parent, member.name, member.length)
             member.parent = parent
@@ -280,7 +283,7 @@ cdef class ProtobufDecoder(BinaryDecoder):
             self.items(member, part, key, depth + 1)
             self.end_items(key, piece)
         else:
-            if part.count > 1 and member.kind == MESSAGE_KIND:
+            if part.count > 1 and member.kind >= MESSAGE_KIND:
                 self.merge(member, &part, key)
             self.value(member, part.at, part.end, key, depth)
         return self.end_field(key, piece)
@@ -289,11 +292,14 @@ cdef class ProtobufDecoder(BinaryDecoder):
             self, Member* member, const char* at, const char* end, int key, int depth) except -1:
         """Add one value of a member."""
         cdef Scalar scalar
-        if member.kind == MESSAGE_KIND:
-            return self.inner(member.message, self.content(&at, end, key), end, key, depth + 1)
+        if member.kind >= MESSAGE_KIND:
+            self.find_message(member, &at, &end, key)
+            return self.inner(member.message, at, end, key, depth + 1)
         if member.kind == BYTES_KIND:
             return self.refuse_bytes(key)
         self.scalar(member, at, end, key, &scalar)
+        if member.implicit and scalar.value.kind == A_TEXT and scalar.value.length == 0:
+            return 0  # as if it were not written
         return self.take(key, &scalar)
 
     cdef int inner(
@@ -373,6 +379,7 @@ cdef class ProtobufDecoder(BinaryDecoder):
         """Put a message together that came in parts: their bytes, one after another."""
         cdef const char* p = part.first
         cdef const char* at
+        cdef const char* inner_end
         cdef const char* end = part.end
         cdef uint64_t tag
         cdef bytes one
@@ -380,11 +387,14 @@ cdef class ProtobufDecoder(BinaryDecoder):
         while p < end:
             p = self.varint(p, end, &tag, key)
             at = p
-            p = self.past(p, end, tag, key, 0)
-            if tag >> 3 == member.number and tag & 7 == BYTES:
-                at = self.content(&at, p, key)
-                found.append(at[:p - at])
-        one = b"".join([encoded(sum(map(len, found))), *found])
+            p = inner_end = self.past(p, end, tag, key, 0)
+            if tag >> 3 == member.number and is_wire(member, tag & 7):
+                self.find_message(member, &at, &inner_end, key)
+                found.append(at[:inner_end - at])
+        if member.kind == GROUP_KIND:
+            one = b"".join([*found, encoded(member.number << 3 | END_GROUP)])
+        else:
+            one = b"".join([encoded(sum(map(len, found))), *found])
         self.merged.append(one)
         part.at = PyBytes_AS_STRING(one)
         part.end = part.at + PyBytes_GET_SIZE(one)
@@ -441,7 +451,7 @@ cdef class ProtobufDecoder(BinaryDecoder):
             piece = self.reader.n
             if self.entry[k].at != NULL:
                 self.value(of_value, self.entry[k].at, self.entry[k].end, number, depth)
-            elif of_value.kind != MESSAGE_KIND and of_value.kind != BYTES_KIND:
+            elif of_value.kind < MESSAGE_KIND and of_value.kind != BYTES_KIND:
                 clear(&scalar)
                 set_zero(of_value, &scalar)
                 if of_value.kind == ENUM_KIND:
@@ -481,13 +491,14 @@ cdef class ProtobufDecoder(BinaryDecoder):
         if member.kind == BYTES_KIND:
             self.refuse_bytes(key)
             return end
-        if member.kind != MESSAGE_KIND:
+        if member.kind < MESSAGE_KIND:
             at = self.scalar(member, at, end, key, &scalar)
             self.take_item(key, &scalar)
             return at
         message = self.plan.message + member.message
         if message.kind == VALUE or message.kind == WRAPPER:
-            base = self.scan(message, self.content(&at, end, key), end, key, depth)
+            self.find_message(member, &at, &end, key)
+            base = self.scan(message, at, end, key, depth)
             for i in range(message.count):
                 if self.part[base + i].count and not (message.kind == VALUE and i == 0):
                     self.item(
@@ -563,7 +574,14 @@ cdef class ProtobufDecoder(BinaryDecoder):
 
     # Bytes
 
-    cdef const char* varint(
+    cdef inline const char* varint(
+            self, const char* p, const char* end, uint64_t* to, int key) except NULL:
+        if p < end and <uint8_t>p[0] < 128:
+            to[0] = <uint8_t>p[0]
+            return p + 1
+        return self.long_varint(p, end, to, key)
+
+    cdef const char* long_varint(
             self, const char* p, const char* end, uint64_t* to, int key) except NULL:
         cdef uint64_t x = 0
         cdef int shift = 0
@@ -583,7 +601,7 @@ cdef class ProtobufDecoder(BinaryDecoder):
                 return p
             shift += 7
 
-    cdef const char* ahead(
+    cdef inline const char* ahead(
             self, const char* p, const char* end, uint64_t n, int key) except NULL:
         """Return where n bytes end."""
         if n > <uint64_t>(end - p):
@@ -591,12 +609,29 @@ cdef class ProtobufDecoder(BinaryDecoder):
             raise self.problem("is longer than the record", key)
         return p + n
 
-    cdef const char* content(self, const char** p, const char* end, int key) except NULL:
+    cdef inline const char* content(self, const char** p, const char* end, int key) except NULL:
         """Return where the bytes behind their length begin."""
         cdef uint64_t n
         return self.varint(p[0], end, &n, key)
 
-    cdef const char* past(
+    cdef int find_message(
+            self, Member* member, const char** at, const char** end, int key) except -1:
+        """Leave out the length before a message, or the end of its group."""
+        cdef const char* p = at[0]
+        cdef const char* stop
+        cdef uint64_t tag
+        if member.kind == MESSAGE_KIND:
+            at[0] = self.content(at, end[0], key)
+            return 0
+        while True:
+            stop = p
+            p = self.varint(p, end[0], &tag, key)
+            if tag & 7 == END_GROUP:
+                end[0] = stop
+                return 0
+            p = self.past(p, end[0], tag, key, 0)
+
+    cdef inline const char* past(
             self, const char* p, const char* end, uint64_t tag, int key, int depth
     ) except NULL:
         """Return where a value ends."""
@@ -605,15 +640,22 @@ cdef class ProtobufDecoder(BinaryDecoder):
         if tag >> 3 == 0 or tag >> 32:
             self.p = p
             raise self.problem(f"has a field with the number {tag >> 3}", key)
-        if wire == VARINT:
-            return self.varint(p, end, &x, key)
-        if wire == EIGHT:
-            return self.ahead(p, end, 8, key)
-        if wire == FOUR:
-            return self.ahead(p, end, 4, key)
         if wire == BYTES:
             p = self.varint(p, end, &x, key)
             return self.ahead(p, end, x, key)
+        if wire == EIGHT:
+            return self.ahead(p, end, 8, key)
+        if wire == VARINT:
+            return self.varint(p, end, &x, key)
+        if wire == FOUR:
+            return self.ahead(p, end, 4, key)
+        return self.past_group(p, end, tag, key, depth)
+
+    cdef const char* past_group(
+            self, const char* p, const char* end, uint64_t tag, int key, int depth
+    ) except NULL:
+        cdef uint64_t x
+        cdef int wire = tag & 7
         if wire != GROUP or depth >= DEEPEST:
             self.p = p
             raise self.problem(f"has wire type {wire}, which is invalid here", key)
@@ -629,7 +671,8 @@ cdef class ProtobufDecoder(BinaryDecoder):
 
 cdef bint is_wire(Member* member, int wire) noexcept:
     """Whether a member may be written so; repeated numbers may be packed."""
-    return wire == WIRES[<int>member.kind] or (member.repeated and wire == BYTES)
+    return wire == WIRES[<int>member.kind] or (
+        wire == BYTES and member.repeated and member.kind != GROUP_KIND)
 
 
 cdef int set_zero(Member* member, Scalar* to) noexcept:
@@ -652,7 +695,9 @@ cdef int set_whole(MemberKind kind, uint64_t x, Scalar* to) noexcept:
         whole = <int32_t>x
     elif kind == UINT32_KIND or kind == FIXED32_KIND:
         whole = <uint32_t>x
-    elif kind == SINT_KIND:
+    elif kind == SINT32_KIND:
+        whole = <int32_t>(<uint32_t>x >> 1) ^ -<int32_t>(x & 1)
+    elif kind == SINT64_KIND:
         whole = <int64_t>(x >> 1) ^ -<int64_t>(x & 1)
     to.is_whole = True
     to.whole = whole

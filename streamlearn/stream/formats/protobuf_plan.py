@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 # What a field's value is; the same numbers are in `protobuf.pyx`.
-INT32, INT64, UINT32, UINT64, SINT, FIXED32, FIXED64, SFIXED32, SFIXED64 = range(9)
-FLOAT, DOUBLE, BOOL, STRING, BYTES, ENUM, MESSAGE = range(9, 16)
+INT32, INT64, UINT32, UINT64, SINT32, SINT64, FIXED32, FIXED64, SFIXED32, SFIXED64 = range(10)
+FLOAT, DOUBLE, BOOL, STRING, BYTES, ENUM, MESSAGE, GROUP = range(10, 18)
 
 # What a message is.
 ORDINARY, TIMESTAMP, DURATION, WRAPPER, STRUCT, VALUE, LIST_VALUE = range(7)
@@ -48,8 +48,8 @@ KINDS = {
     "TYPE_INT64": INT64,
     "TYPE_UINT32": UINT32,
     "TYPE_UINT64": UINT64,
-    "TYPE_SINT32": SINT,
-    "TYPE_SINT64": SINT,
+    "TYPE_SINT32": SINT32,
+    "TYPE_SINT64": SINT64,
     "TYPE_FIXED32": FIXED32,
     "TYPE_FIXED64": FIXED64,
     "TYPE_SFIXED32": SFIXED32,
@@ -61,12 +61,11 @@ KINDS = {
     "TYPE_BYTES": BYTES,
     "TYPE_ENUM": ENUM,
     "TYPE_MESSAGE": MESSAGE,
-    "TYPE_GROUP": MESSAGE,
+    "TYPE_GROUP": GROUP,
 }
 TYPES: dict[int, int] = {
     number: KINDS[name] for name, number in descriptor_pb2.FieldDescriptorProto.Type.items()
 }
-GROUP = descriptor_pb2.FieldDescriptorProto.TYPE_GROUP
 WELL_KNOWN = {
     "google.protobuf.Timestamp": TIMESTAMP,
     "google.protobuf.Duration": DURATION,
@@ -102,7 +101,7 @@ class Member:
     message: int = -1  # the number of its message
     repeated: bool = False
     is_map: bool = False
-    implicit: bool = False  # not written where it is zero
+    implicit: bool = False  # not written where it is zero; not in a map
     oneof: int = -1
     symbols: dict[int, str] = field(default_factory=dict)  # of an enum
 
@@ -237,11 +236,16 @@ class _Planner:
             kind=kind,
             message=-1 if inner is None else self.number_of(inner),
             repeated=repeated,
-            is_map=inner is not None and inner.GetOptions().map_entry,
-            implicit=not repeated and not one.has_presence,
+            is_map=_is_entry(inner),
+            implicit=not (repeated or one.has_presence or _is_entry(one.containing_type)),
             oneof=-1 if one.containing_oneof is None else one.containing_oneof.index,
             symbols={} if one.enum_type is None else _symbols(one.enum_type),
         )
+
+
+def _is_entry(message: Descriptor | None) -> bool:
+    """Whether a message is an entry of a map."""
+    return message is not None and message.GetOptions().map_entry
 
 
 def _symbols(enum: Any) -> dict[int, str]:
