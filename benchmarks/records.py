@@ -3,29 +3,44 @@
 python -m benchmarks.records [--events N] [--rounds N]
 
 The records are those of `benchmarks.formats`: a label and eleven features, five of them text. The
-Python baselines read a record into a dict: fastavro, and a class of protobuf. The last row has
-1,000 schema ids in random order, each with a plan of its own.
+Python baselines read a record into a dict: fastavro, and a class of protobuf. One row has 1,000
+schema ids in random order, each with a plan of its own. "Predictions" are written, without a sink.
 """
+
+from __future__ import annotations
 
 import argparse
 import io
 import random
+import tempfile
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fastavro
 import msgspec
 from google.protobuf import descriptor_pb2, message_factory
+from google.protobuf.proto import serialize_length_prefixed
 
 import streamlearn as sl
 from benchmarks.formats import Record, make_records
 from benchmarks.report import alternate, table, unprepared
-from streamlearn.stream import Events, Fields, decoder_of
+from streamlearn.daemon.outputs.predictions import Prediction, encode
+from streamlearn.daemon.outputs.written import writer_of
+from streamlearn.stream import Events, Fields, Files, decoder_of
 from streamlearn.stream.formats.protobuf_plan import message_named
-from streamlearn.stream.formats.schemas import AvroSchema, ProtobufMessage, Schemas
+from streamlearn.stream.formats.schemas import (
+    AvroSchema,
+    ContainedAvro,
+    ProtobufMessage,
+    Schemas,
+)
+from streamlearn.stream.sources.record_files import RecordFiles, opener_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from streamlearn.stream.formats.writers import Writer
 
 BATCH = 2000
 IDS = 1000
@@ -87,6 +102,46 @@ def decode(kind: str, values: list[bytes], schemas: Schemas | None = None) -> in
     return count
 
 
+def read_file(kind: str, path: Path, schemas: Schemas | None = None) -> int:
+    """Read and decode a file; return the number of events."""
+    decoder = decoder_of(kind, sl.Hashing(20), Fields(label="label"), schemas=schemas)
+    open_file = opener_of(kind)
+    source = Files([path]) if open_file is None else RecordFiles([path], open_file)
+    events, count = Events(), 0
+    source.open({}, None)
+    while not source.ended():
+        for records in source.poll(0.0):
+            events.clear()
+            decoder.decode(records.values, events, headers=records.headers)
+            count += len(events)
+    source.close()
+    return count
+
+
+def files(directory: Path, records: list[Record], schema: Any, kind: Any) -> dict[str, Path]:
+    """Write the records to files of each format."""
+    paths = {name: directory / name for name in ("json", "avro", "protobuf")}
+    paths["json"].write_bytes(b"\n".join(map(msgspec.json.encode, records)) + b"\n")
+    with paths["avro"].open("wb") as avro:
+        fastavro.writer(avro, schema, records)
+    with paths["protobuf"].open("wb") as protobuf:
+        for record in records:
+            serialize_length_prefixed(kind(**record), protobuf)  # type: ignore[arg-type]
+    return paths
+
+
+def write_predictions(writer: Writer | None, count: int) -> int:
+    """Write predictions; return their number."""
+    written = 0
+    for start in range(0, count, BATCH):
+        some = [
+            Prediction(f"event-{i}", i % 3 == 0, "default", i, i / count)
+            for i in range(start, min(start + BATCH, count))
+        ]
+        written += len(encode(some, writer))
+    return written
+
+
 def fastavro_dicts(schema: Any, values: list[bytes]) -> int:
     """Read records into dicts by fastavro."""
     count = 0
@@ -127,10 +182,25 @@ def main() -> None:
         "Avro, one id": partial(decode, "avro", one_id, ManyIds(schema, 1)),
         f"Avro, {IDS:,} ids": partial(decode, "avro", many_ids, ManyIds(schema, IDS)),
     }
-    for name, run in runs.items():
-        if (count := run()) != args.events:
-            raise AssertionError(f"{name}: {count} of {args.events} records")
-    timings = alternate({name: partial(unprepared, run) for name, run in runs.items()}, args.rounds)
+    writers = {
+        "JSON": None,
+        "Avro": writer_of("avro", "Prediction"),
+        "Protobuf": writer_of("protobuf", "Prediction"),
+    }
+    for name, writer in writers.items():
+        runs[f"predictions, {name}"] = partial(write_predictions, writer, args.events)
+    with tempfile.TemporaryDirectory() as directory:
+        paths = files(Path(directory), records, schema, kind)
+        runs["file, JSON"] = partial(read_file, "json", paths["json"])
+        runs["file, Avro"] = partial(read_file, "avro", paths["avro"], ContainedAvro())
+        runs["file, Protobuf"] = partial(
+            read_file, "protobuf", paths["protobuf"], ProtobufMessage(kind.DESCRIPTOR)
+        )
+        for name, run in runs.items():
+            if (count := run()) != args.events:
+                raise AssertionError(f"{name}: {count} of {args.events} records")
+        prepared = {name: partial(unprepared, run) for name, run in runs.items()}
+        timings = alternate(prepared, args.rounds)
     print(f"{args.events:,} records of 12 fields, 5 of text; median of {args.rounds} rounds\n")
     ratio = "{:.2f} ({:.2f} to {:.2f})"
     lines = [

@@ -98,7 +98,7 @@ class PredictionPublisher:
             which, at = polled.find(events.index[chosen])
             places = zip(which.tolist(), at.tolist(), strict=True)
             while some := list(islice(predictions, RECORDS_PER_SEND)):
-                values = self._encode(some)
+                values = encode(some, self.writer)
                 sent: list[Record] = [
                     (value, keys[k][i], [*shared_headers[k], ("offset", b"%d" % offsets[k][i])])
                     for value, (k, i) in zip(values, places, strict=False)
@@ -111,14 +111,6 @@ class PredictionPublisher:
                     ]
                 self.sink.send_all(sent)
 
-    def _encode(self, predictions: list[Prediction]) -> list[bytes]:
-        """Return the values of records."""
-        if self.writer is None:
-            text = ENCODER.encode_lines(predictions)
-            return text[:-1].split(b"\n")  # encoded JSON contains no line breaks
-        write = self.writer.write
-        return [write(set_fields(one)) for one in predictions]
-
     def _shrink_to_fit(self, record: Record, prediction: Prediction, largest: int) -> Record:
         """Drop key and id of a record that is too large for its topic.
 
@@ -128,7 +120,7 @@ class PredictionPublisher:
         if value is None or len(value) + record_overhead(key, headers) <= largest:
             return record
         prediction.id = None
-        [shorter] = self._encode([prediction])
+        [shorter] = encode([prediction], self.writer)
         return shorter, None, [*headers, ("dropped", b"key and id: too large")]
 
     def _shared_headers(self, records: Records) -> list[tuple[str, bytes]]:
@@ -142,6 +134,14 @@ class PredictionPublisher:
             *of_round,
             ("schema", SCHEMA),
         ]
+
+
+def encode(predictions: list[Prediction], writer: Writer | None) -> list[bytes]:
+    """Return the values of records, by a writer or in JSON."""
+    if writer is None:
+        text = ENCODER.encode_lines(predictions)
+        return text[:-1].split(b"\n")  # encoded JSON contains no line breaks
+    return [writer.write(set_fields(one)) for one in predictions]
 
 
 def set_fields(prediction: Prediction) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from google.protobuf import descriptor_pb2
 
 from streamlearn.stream.formats.protobuf_plan import message_named
-from streamlearn.stream.formats.writers import AvroWriter, ProtobufWriter
+from streamlearn.stream.formats.simple_avro import SimpleAvroWriter
+from streamlearn.stream.formats.writers import ProtobufWriter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,7 +80,7 @@ def writer_of(kind: Literal["avro", "protobuf"], name: str) -> Writer:
     ('streamlearn.Prediction', 'streamlearn.DeadLetter')
     """
     if kind == "avro":
-        return AvroWriter(avro_schema(name, AVRO[name]))
+        return SimpleAvroWriter(avro_schema(name, AVRO[name]))
     return PredictionMessages(name) if name == "Prediction" else ProtobufWriter(message(name))
 
 
