@@ -281,6 +281,12 @@ class RegistryConfig(Section, frozen=True):
     cafile: Annotated[str | None, about("CA certificate file that verifies the registry")] = None
     certfile: Annotated[str | None, about("client certificate file")] = None
     keyfile: Annotated[str | None, about("private key file of the client certificate")] = None
+    cache: Annotated[
+        str | None,
+        about(
+            "directory that keeps schemas, so that the daemon restarts while the registry is down"
+        ),
+    ] = None
     timeout_seconds: Annotated[float, about("maximum seconds of a request", gt=0)] = 5.0
     wait_seconds: Annotated[
         float,

@@ -6,6 +6,7 @@ The REST interface is Confluent's, which other registries offer too.
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import ssl
 import time
@@ -13,9 +14,11 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
 from http.client import HTTPException
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from streamlearn.core.files import write_atomic
 from streamlearn.errors import RegistryError, SchemaError
 
 JSON = "application/vnd.schemaregistry.v1+json"
@@ -62,6 +65,8 @@ class SchemaRegistry:
         How long one request may take.
     wait_seconds
         How long to wait for a schema that the registry does not know yet.
+    cache
+        A directory that keeps the schemas, for when the registry does not answer.
     """
 
     url: str
@@ -73,6 +78,7 @@ class SchemaRegistry:
     keyfile: str | None = None
     timeout_seconds: float = 5.0
     wait_seconds: float = 10.0
+    cache: str | None = None
     _schemas: dict[int | str, Schema] = field(default_factory=dict, repr=False)
     _unknown: dict[int | str, float] = field(default_factory=dict, repr=False)  # until when
 
@@ -120,7 +126,7 @@ class SchemaRegistry:
         """Return the newest schema of a subject; None if it has none."""
         serialized = kind == "PROTOBUF"
         path = f"/subjects/{quote(subject, safe='')}/versions/latest"
-        answer = self._get(path + (SERIALIZED if serialized else ""))
+        answer = self._get(path + (SERIALIZED if serialized else ""), changes=True)
         if answer is None:
             return None
         found = self._schema_of(answer, serialized=serialized)
@@ -173,14 +179,29 @@ class SchemaRegistry:
             time.sleep(min(RETRY_SECONDS, left))
         return answer
 
-    def _get(self, path: str, body: dict[str, str] | None = None) -> dict[str, Any] | None:
-        """Return the answer of the first registry that gives one; None for a schema it lacks."""
+    def _get(
+        self, path: str, body: dict[str, str] | None = None, *, changes: bool = False
+    ) -> dict[str, Any] | None:
+        """Return the answer of the first registry that gives one; None for a schema it lacks.
+
+        Answers that never change are kept.
+        """
+        kept = None
+        if self.cache is not None and not changes:
+            key = hashlib.sha256(json.dumps([self.url, path, body]).encode())
+            kept = Path(self.cache, f"{key.hexdigest()[:32]}.json")
+            if (found := read_kept(kept)) is not None:
+                return found
         problem = ""
         for url in self._urls:
             try:
-                return self._ask(url + path, body)
+                answer = self._ask(url + path, body)
             except RegistryError as error:
                 problem = str(error)
+            else:
+                if kept is not None and answer is not None:
+                    keep(kept, answer)
+                return answer
         raise RegistryError(problem)
 
     def _ask(self, url: str, body: dict[str, str] | None) -> dict[str, Any] | None:
@@ -218,3 +239,23 @@ class SchemaRegistry:
         raise RegistryError(
             f"{url}: the schema registry answers {error.code}: {message or error.reason}"
         )
+
+
+def read_kept(path: Path) -> dict[str, Any] | None:
+    """Return an answer that was kept; None if there is none, or the file is damaged."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def keep(path: Path, answer: dict[str, Any]) -> None:
+    """Keep an answer in a file."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, [json.dumps(answer).encode()])
+    except OSError as error:
+        raise RegistryError(
+            f"{path.parent}: registry.cache cannot be written: {error.strerror}"
+        ) from error

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,6 +136,39 @@ def test_a_registry_that_is_slow(server: FakeRegistry) -> None:
     server.delay = 1.0
     with pytest.raises(RegistryError, match="timed out"):
         client(server, timeout_seconds=0.05).schema(1, "AVRO")
+
+
+def test_a_cache_answers_for_a_registry_that_is_down(server: FakeRegistry, tmp_path: Path) -> None:
+    server.add("inner", '"long"')
+    number = server.add(
+        "outer", CLICK, references=[{"name": "I", "subject": "inner", "version": 1}]
+    )
+    cache = tmp_path / "not" / "there"
+    settings = {"cache": str(cache)}
+    first = client(server, **settings)
+    expected = first.schema(number, "AVRO"), first.id_of("new", CLICK, "AVRO")
+    server.fault = (503, b"")
+    again = client(server, **settings)
+    assert (again.schema(number, "AVRO"), again.id_of("new", CLICK, "AVRO")) == expected
+    with pytest.raises(RegistryError):
+        again.schema(99, "AVRO")
+    with pytest.raises(RegistryError):
+        again.latest("outer", "AVRO")
+    with pytest.raises(RegistryError):  # another registry has other schemas
+        SchemaRegistry(f"{server.url}/v7", cache=str(cache)).schema(number, "AVRO")
+    for path in cache.iterdir():
+        path.write_bytes(b"{")
+    with pytest.raises(RegistryError):
+        client(server, **settings).schema(number, "AVRO")
+    server.fault = None
+    assert client(server, **settings).schema(number, "AVRO") == expected[0]
+
+
+def test_a_cache_that_is_not_writable(server: FakeRegistry, tmp_path: Path) -> None:
+    number = server.add("clicks-value", CLICK)
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(RegistryError, match=r"registry\.cache"):
+        client(server, cache=str(tmp_path / "file")).schema(number, "AVRO")
 
 
 def test_a_registry_that_is_away(server: FakeRegistry) -> None:

@@ -129,4 +129,5 @@ def schema_registry(given: config.RegistryConfig) -> SchemaRegistry:
         keyfile=given.keyfile,
         timeout_seconds=given.timeout_seconds,
         wait_seconds=given.wait_seconds,
+        cache=given.cache,
     )
