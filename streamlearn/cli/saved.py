@@ -17,7 +17,7 @@ from streamlearn.stream import CSVDecoder, Decoder
 from streamlearn.stream.formats.label_set import LabelSet
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from streamlearn.features.fields import FieldSpec
 
 Model = LinearClassifier | LinearRegressor
 
@@ -43,7 +43,7 @@ def recall(decoder: Decoder, notes: dict[str, Any]) -> None:
             decoder.set_types(state.get("table", {}).get("types", {}))
 
 
-def features(event: dict[str, Any], notes: dict[str, Any], fields: Collection[str] = ()) -> Event:
+def features(event: dict[str, Any], notes: dict[str, Any], fields: FieldSpec) -> Event:
     """Return the features of an event as in training: without label, with the column types.
 
     `fields` are those that the model declares.
@@ -52,7 +52,7 @@ def features(event: dict[str, Any], notes: dict[str, Any], fields: Collection[st
     if "format" in notes:
         given = {"source.kind": "file", "source.paths": ("events",), **notes["format"]}
         settings = config.parse("", "", given, environ={})
-        found, _ = config.event_fields(settings.format).split(event)
+        found, _ = config.event_fields(settings.format).declared(fields).split(event)
         if settings.format.kind == "svmlight":  # feature names are numbers, which JSON lacks
             return {int(name) if name.isdecimal() else name: found[name] for name in found}
     types = dict(notes.get("decoder", {}).get("table", {}).get("types", {}))

@@ -37,7 +37,7 @@ from streamlearn.config.structs import (
 )
 from streamlearn.core.nearest import nearest
 from streamlearn.core.times import timestamp
-from streamlearn.features.fields import FieldSpec, Ignore, Interaction, parse
+from streamlearn.features.fields import Auto, FieldSpec, Ignore, Interaction, parse
 from streamlearn.features.fields.interaction import fields_of
 from streamlearn.features.fields.spec import OTHERS
 from streamlearn.storage import location_problem
@@ -189,7 +189,7 @@ def field_roles(format: FormatConfig) -> Problems:  # noqa: A002 - the table's n
 
 def field_kinds(features: FeaturesConfig, format: FormatConfig) -> Problems:  # noqa: A002 - the table's name
     """Check the declarations of fields."""
-    roles = {getattr(format, role): role for role in ("label", "weight", "id", "time")}
+    roles = {getattr(format, role): role for role in ("label", "weight", "id")}
     for name, text in features.fields.items():
         path = f"features.fields.{name}"
         problem = field_problem(name, text)
@@ -200,6 +200,10 @@ def field_kinds(features: FeaturesConfig, format: FormatConfig) -> Problems:  # 
         for one in fields_of(name) if isinstance(field, Interaction) else (name,):
             if one in roles and not isinstance(field, Ignore):
                 yield ConfigProblem(path, f"{one!r} is the {roles[one]}, not a feature; remove it")
+            elif one == format.time and one not in features.fields:
+                yield ConfigProblem(path, f"{one!r} is the time: declare it, as 'time(hour)' say")
+            elif one == format.time and isinstance(field, Auto):
+                yield ConfigProblem(path, f"{one!r} is the time; what is it as a feature?")
             elif format.kind == "csv" and format.columns and one not in {*format.columns, OTHERS}:
                 yield ConfigProblem(path, f"no column {one!r}; {nearest(one, format.columns)}")
 

@@ -331,7 +331,7 @@ def test_a_problem_says_what_is_expected() -> None:
         (KAFKA, {"features.fields": {"clicked": "category"}}, "features.fields.clicked"),
         (
             KAFKA,
-            {"format.time": "at", "features.fields": {"at": "time(hour)"}},
+            {"format.time": "at", "features.fields": {"at": "auto"}},
             "features.fields.at",
         ),
         (

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def input_settings(settings: config.Config) -> dict[str, str]:
     """Return the settings that turn bytes into rows, as text; models do not survive a change.
 
-    The id and time fields count only as ignored features. `LabelSet.restore` checks the labels.
+    The id and time fields count only as ignored features, unless they are declared.
+    `LabelSet.restore` checks the labels.
     """
     format_ = plan.plain(settings.format)
     aside = {format_.pop(name) for name in ("id", "time")} - {None}
@@ -33,7 +34,9 @@ def input_settings(settings: config.Config) -> dict[str, str]:
     del features["max_bytes"]  # may be raised before the table is full
     spec = config.feature_reader(settings.features).fields
     fields = features.pop("fields") | {
-        name: "ignore" for name in sorted(aside) if not isinstance(spec.of(name), Ignore)
+        name: "ignore"
+        for name in sorted(aside)
+        if name not in spec and not isinstance(spec.of(name), Ignore)
     }
     tables = {"features": features, "format": format_, FIELDS: fields}
     return {

@@ -80,10 +80,12 @@ class Answering:
         if self.split is not None and learner is None:
             return self._by_arm(self.split, records, explain=explain, log=log)
         predictor = self.predictor(learner)
+        roles, now = self._roles_of(predictor), time.time()
+        if log and predictor.time_is_feature:
+            records = [roles.timed(one, now) for one in records]
         answer = Answer(predictor.predict(records, explain=explain), predictor)
         answer.invalid = len(predictor.events.invalid)
         if log:
-            roles, now = self._roles_of(predictor), time.time()
             answer.impressions = [
                 impression(one, record, predictor, roles, now, None)
                 for one, record in zip(answer.predictions, records, strict=True)
@@ -95,7 +97,10 @@ class Answering:
         self, split: Split, records: Sequence[bytes], *, explain: bool, log: bool
     ) -> Answer:
         """Predict each event by the learner of its arm; without a user there is no arm."""
-        roles, now = self._roles_of(self.predictor(None)), time.time()
+        predictor = self.predictor(None)
+        roles, now = self._roles_of(predictor), time.time()
+        if log and predictor.time_is_feature:
+            records = [roles.timed(one, now) for one in records]
         users = [roles.user_of(record) for record in records]
         numbers = [None if user is None else number_of(user, split.salt) for user in users]
         arms = [None if number is None else split.arm(number) for number in numbers]

@@ -64,8 +64,10 @@ class Predictor:
         self.snapshot = snapshot
         self.version = str(snapshot.version)
         self.learner = snapshot.learner
-        self.fields = event_fields(snapshot.header.get("fields", {}))
-        self.decoder = JSONDecoder(snapshot.reader, self.fields)
+        fields = event_fields(snapshot.header.get("fields", {}))
+        self.decoder = JSONDecoder(snapshot.reader, fields)
+        self.fields = self.decoder.fields
+        self.time_is_feature = self.fields.time_is_feature
         self.events = Events()
         self.classes = snapshot.model.learns == "classes"
         labels = snapshot.model.outputs
@@ -161,4 +163,4 @@ class Predictor:
 def event_fields(saved: Mapping[str, Any]) -> Fields:
     """Return the roles of fields in a request: label and weight of the stream are ignored."""
     roles: dict[str, Any] = {role: saved.get(role) for role in ROLES}
-    return Fields(**roles).unlabeled()
+    return Fields(**roles, time_unit=saved.get("time_unit", "s")).unlabeled()

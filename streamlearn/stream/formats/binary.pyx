@@ -17,7 +17,7 @@ from streamlearn.features.scalars cimport Scalar, clear, write_digits
 from streamlearn.features.transforms cimport A_BOOL, A_TEXT, LIST, Value
 from streamlearn.features.transforms cimport TIME as A_TIME
 from streamlearn.stream.formats.framing cimport Framing
-from streamlearn.stream.formats.keys cimport DECLARED, FEATURE, SKIPPED, Key, Keys
+from streamlearn.stream.formats.keys cimport DECLARED, FEATURE, SKIPPED, TIME, Key, Keys
 from streamlearn.stream.formats.typed cimport TypedDecoder
 from streamlearn.features.put cimport put_number, put_text
 
@@ -175,13 +175,17 @@ cdef class BinaryDecoder(TypedDecoder):
             if key.parent >= 0:
                 reader.repeats = True  # a top-level field may have the same name
             return 0
-        if key.role == DECLARED:
+        if key.role == SKIPPED:
+            return 0
+        if key.role != DECLARED:
+            self.take_role(key.role, scalar)
+        if key.role == DECLARED or (key.role == TIME and self.time_is_feature):
             if scalar.is_whole:
                 write_digits(scalar, self.digits)
             if scalar.seconds and reader.transform[key.field].kind == A_TIME:
                 value.number *= scalar.seconds / reader.transform[key.field].unit
             return reader.put(key.field, Text(key.name, 0, key.name_length), value)
-        return 0 if key.role == SKIPPED else self.take_role(key.role, scalar)
+        return 0
 
     cdef int take_object(self, bytes name, object value, int parent) except -1:
         """Add a field from a Python object."""

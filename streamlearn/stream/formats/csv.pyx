@@ -383,11 +383,11 @@ cdef class CSVDecoder(TextDecoder):
             return q
         if value.doubled:
             self.unquote(&value)
-        if column.role == DECLARED:
-            self.read_declared(column, &value)
-            return q
-        if column.role != FEATURE:
+        if column.role != DECLARED and column.role != FEATURE:
             self.read_role(column, &value)
+        if column.role == DECLARED or (column.role == TIME and self.time_is_feature):
+            self.read_declared(column, &value)
+        if column.role != FEATURE:
             return q
         if not column.numbers:
             put_text(reader, column.name, column.length, value.text, value.length)

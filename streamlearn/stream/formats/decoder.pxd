@@ -38,6 +38,7 @@ cdef class Decoder:
     cdef KnownLabel[16] spoken
     cdef Py_ssize_t known_count
     cdef list known_texts  # that `known` points into
+    cdef bint time_is_feature
     cdef double time_scale
     cdef double earliest, before  # the window of times
 

@@ -46,7 +46,7 @@ cdef class Decoder:
         if not isinstance(reader, Reader):
             raise ValueError(f"reader={reader!r}: expected Names() or Hashing()")
         self.reader = reader
-        self.fields = Fields() if fields is None else fields
+        self.fields = (Fields() if fields is None else fields).declared(self.reader.fields)
         self.grow_always = grow_always
         self.classes = []
         self.class_codes = {}
@@ -59,6 +59,7 @@ cdef class Decoder:
         self.mapped = self.fields.positive is not None
         self.time_scale = UNITS[self.fields.time_unit]
         self.earliest, self.before = -INFINITY, INFINITY
+        self.time_is_feature = self.fields.time_is_feature
         self.has_root = len(self.fields.root_path) > 0
         self.reads_headers = self.fields.cloudevents
 

@@ -6,11 +6,12 @@ Fields have the same names as features: `user`, or with dots for nested ones, `c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from streamlearn.errors import InvalidEventError
+from streamlearn.features.fields import Auto, FieldSpec, Ignore
 
 Label = bool | int | float | str
 UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -55,6 +56,8 @@ class Fields:
         The field of its time: a number of `time_unit` since 1970, or a string in ISO 8601.
     time_unit
         `"s"`, `"ms"`, `"us"` or `"ns"`.
+    time_is_feature
+        The time is a feature, too. Decoders set it if their reader declares the field.
     ignored
         Fields with a role elsewhere, such as the label where nothing is learned; not features.
     root
@@ -79,6 +82,7 @@ class Fields:
     id: str | None = None
     time: str | None = None
     time_unit: str = "s"
+    time_is_feature: bool = False
     ignored: tuple[str, ...] = ()
     root: str | None = None
     cloudevents: bool = False
@@ -149,13 +153,26 @@ class Fields:
         return any(other.startswith(name + ".") for other in self.aside)
 
     def unlabeled(self) -> Fields:
-        """Return the roles where nothing is learned, and only the id matters.
+        """Return the roles where nothing is learned.
 
         >>> Fields(label="clicked", id="key").unlabeled().split({"clicked": True, "ad": "shoes"})
         ({'ad': 'shoes'}, {})
         """
-        given = [name for name in (self.label, self.weight, self.time) if name is not None]
-        return Fields(label=None, id=self.id, ignored=(*self.ignored, *given))
+        given = [name for name in (self.label, self.weight) if name is not None]
+        return replace(
+            self, label=None, positive=None, labels=None, warmup=None, max_classes=None,
+            weight=None, ignored=(*self.ignored, *given),
+        )  # fmt: skip
+
+    def declared(self, spec: FieldSpec) -> Fields:
+        """Return the roles where these declarations hold.
+
+        >>> fields = Fields(time="at").declared(FieldSpec({"at": "time(hour)"}))
+        >>> fields.split({"at": 0})
+        ({'at': 0}, {'time': 0})
+        """
+        is_feature = not isinstance(spec.get(self.time or ""), Auto | Ignore | None)
+        return replace(self, time_is_feature=True) if is_feature else self
 
     def split(self, event: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the features of an event, and the values of the roles."""
@@ -165,7 +182,8 @@ class Fields:
         features = dict(event.items())
         for name, role in self.roles.items():
             if name in features:
-                found[role] = features.pop(name)
+                keeps = role == "time" and self.time_is_feature
+                found[role] = features[name] if keeps else features.pop(name)
         for name in self.ignored:
             features.pop(name, None)
         return features, found
@@ -176,9 +194,12 @@ class Fields:
         features: dict[str, Any] = {}
         for key, value in event.items():
             name = key if path is None else f"{path}.{key}"
-            if name in self.roles:
-                found[self.roles[name]] = value
-            elif isinstance(value, Mapping) and self.has_nested(name):
+            role = self.roles.get(name)
+            if role is not None:
+                found[role] = value
+            if role is not None and not (role == "time" and self.time_is_feature):
+                continue
+            if isinstance(value, Mapping) and self.has_nested(name):
                 features[key] = self._split(value, name, found)
             elif name not in self.ignored:
                 features[key] = value

@@ -220,6 +220,7 @@ cdef class JSONDecoder(Decoder):
 
     cdef bint value(self, int number, int depth) except -1:
         cdef Key* key = self.keys.key + number
+        cdef const char* first
         if key.role == FEATURE or key.role == SKIPPED:
             if self.p[0] == b"{" and (key.wanted or key.has_roles):
                 if depth == DEEPEST:
@@ -228,7 +229,14 @@ cdef class JSONDecoder(Decoder):
                 self.entered |= key.is_root
                 return self.object(number, depth + 1)
             return self.feature(key) if key.wanted else self.skip(depth)
-        return self.declared(number, depth) if key.role == DECLARED else self.role(key)
+        if key.role == TIME and self.time_is_feature:
+            first = self.p
+            if not self.role(key):
+                return False
+            self.p = first
+        elif key.role != DECLARED:
+            return self.role(key)
+        return self.declared(number, depth)
 
     # Features
 
