@@ -111,10 +111,9 @@ cdef class ColumnReader:
         cdef bint has_roles = any([other.startswith(name + ".") for other in self.aside])
         cdef bint opens
         self.names.append(name)
-        if name in self.aside:
-            self.nodes[name] = number
-            if not (has_roles and node.type == STRUCTS):
-                return 0
+        self.nodes[name] = number
+        if name in self.aside and not (has_roles and node.type == STRUCTS):
+            return 0
         field = reader.field_of(text, len(text), outer)
         inner = field
         if field != AUTO and field != IGNORED:

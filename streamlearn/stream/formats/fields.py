@@ -111,7 +111,8 @@ class Fields:
     @cached_property
     def aside(self) -> frozenset[str]:
         """The fields that are not features because of their role, here or elsewhere."""
-        return frozenset([*self.roles, *self.ignored])
+        kept = {self.time} if self.time_is_feature else frozenset()
+        return frozenset([*self.roles, *self.ignored]) - kept
 
     @cached_property
     def root_path(self) -> tuple[str, ...]:
@@ -146,11 +147,11 @@ class Fields:
     @cached_property
     def flat(self) -> bool:
         """Whether none of these fields is nested."""
-        return not any("." in name for name in self.aside)
+        return not any("." in name for name in (*self.roles, *self.ignored))
 
     def has_nested(self, name: str) -> bool:
         """Whether one of these fields is nested in this one."""
-        return any(other.startswith(name + ".") for other in self.aside)
+        return any(other.startswith(name + ".") for other in (*self.roles, *self.ignored))
 
     def unlabeled(self) -> Fields:
         """Return the roles where nothing is learned.

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import polars as pl
 import pytest
 
 import streamlearn as sl
+from streamlearn.columns.batch import batches
 from streamlearn.config import ConfigError, parse
 from streamlearn.stream import CSVDecoder, Decoder, Events, Fields, JSONDecoder
+from streamlearn.stream.column_rows import ColumnRows
+from streamlearn.stream.formats.arrow import ArrowDecoder
 from streamlearn.stream.formats.avro import AvroDecoder
 from streamlearn.stream.formats.schemas import AvroSchema
 from tests.stream.formats.test_avro import record, written
@@ -19,7 +23,7 @@ EVENT = {"at": "2026-01-31T13:05:00Z", "ad": "hats", "label": True}
 SECONDS = 1769864700.0
 
 
-def rows(decoder: Decoder, *records: bytes) -> tuple[Events, list[dict[Any, float]]]:
+def rows(decoder: Decoder, records: Any) -> tuple[Events, list[dict[Any, float]]]:
     events = Events()
     decoder.decode(records, events)
     named = [
@@ -48,7 +52,12 @@ def as_avro(reader: Any, fields: Fields) -> tuple[Decoder, list[bytes]]:
     return decoder, written(schema, EVENT)
 
 
-FORMATS = [as_json, as_objects, as_csv, as_avro]
+def as_columns(**options: Any) -> tuple[Decoder, Any]:
+    (batch,) = batches(pl.DataFrame([EVENT]))
+    return ArrowDecoder(**options), ColumnRows(batch, 0, 1)
+
+
+FORMATS = [as_json, as_objects, as_csv, as_avro, as_columns]
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -56,7 +65,7 @@ FORMATS = [as_json, as_objects, as_csv, as_avro]
 def test_a_declared_time_is_both(form: Any, declared: bool) -> None:
     fields = TIME if declared else {"ad": "category"}
     decoder, records = form(reader=sl.Names(fields=fields), fields=Fields(time="at"))
-    events, named = rows(decoder, *records)
+    events, named = rows(decoder, records)
     assert not events.invalid
     assert events.times.tolist() == [SECONDS]
     assert named == [{"ad=hats": 1.0} | ({"at.hour=13": 1.0} if declared else {})]
@@ -74,7 +83,7 @@ def test_events_of_python_objects_keep_it(nested: bool) -> None:
 def test_an_invalid_time_is_refused_where_nothing_is_learned() -> None:
     fields = Fields(time="at").unlabeled()
     decoder = JSONDecoder(sl.Names(fields=TIME), fields, grow_always=True)
-    events, named = rows(decoder, b'{"at": "noon", "label": 1}', b'{"at": 0, "label": 1}')
+    events, named = rows(decoder, [b'{"at": "noon", "label": 1}', b'{"at": 0, "label": 1}'])
     assert [(index, field) for index, field, _ in events.invalid] == [(0, "at")]
     assert named == [{"at.hour=0": 1.0}]
 
@@ -98,5 +107,5 @@ def test_what_the_time_is_must_be_said(fields: dict[str, str], key: str) -> None
 def test_where_nothing_is_learned_events_are_found_as_before() -> None:
     fields = Fields(label="y", weight="w", root="data", time="at").unlabeled()
     decoder = JSONDecoder(sl.Names(), fields, grow_always=True)
-    _, named = rows(decoder, b'{"y": 2, "data": {"y": 1, "w": -1, "at": 0, "x": 3}}')
+    _, named = rows(decoder, [b'{"y": 2, "data": {"y": 1, "w": -1, "at": 0, "x": 3}}'])
     assert named == [{"x": 3.0}]
