@@ -4,6 +4,11 @@ Event n depends only on the seed and n (draws are hashes of a counter: Salmon et
 random numbers: as easy as 1, 2, 3, 2011), so a stream can begin at any event and is the same on
 every machine. Values follow Zipf's law by powers of two: the k ranges 1, 2-3, 4-7, ... of a
 field's 2**k names are equally frequent.
+
+A drift changes which names and numbers matter, and not how hard it is: the truth after it is the
+truth before it, applied to an event whose names have traded places within their ranges and whose
+numbers are mirrored. That event is as likely as the event itself. So the truth errs as often, and
+as many events are positive.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -11,9 +16,11 @@ from libc.math cimport exp, log
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
+import numpy as np
+
 cdef enum:
     FIELDS = 6  # categories
-    HEAD = 64  # the first names of a field, which may have weights
+    HEAD = 63  # the first names of a field, in whole ranges, which may have weights
     NUMBERS = 6
     WORDS = 24  # maximum words of a mail
     ROOM = 1024
@@ -25,8 +32,10 @@ COUNTRIES = (
     "DE", "FR", "US", "GB", "IT", "ES", "PL", "NL", "JP", "IN", "BR", "SE", "NO", "CH", "AT", "BE")
 DEVICES = ("mobile", "desktop", "tablet", "tv")
 PLANTED = (0.15, 0.4, 0.4, 0.3, 0.3, 0.5)  # the share of a field's head with non-zero weights
-NUMERIC = (("hour", 0.0), ("price", -0.25), ("age", 0.0), ("position", -0.3), ("history", 2.0),
-           ("returning", 0.0))
+# weight before the drift, and center: the least plus the greatest value, halved
+NUMERIC = (("hour", 0.0, 11.5), ("price", -0.25, 5.245), ("age", 0.0, 47.5),
+           ("position", -0.3, 4.5), ("history", 2.0, 0.49995), ("returning", 0.0, 0.5))
+BIAS = -0.7  # the log-odds of an event whose names have no weights, at the center
 VOCABULARY = 12  # 2**12 words
 SIGNS = 0.12  # the share of the first words with non-zero weights
 START = 1_790_000_000  # the time of event 0
@@ -53,6 +62,14 @@ cdef inline uint64_t rank(uint64_t bits, int stretches) noexcept nogil:
     """Return a name's rank, from 0; small ranks are frequent."""
     cdef uint64_t stretch = (bits & 0xFFFFFFFFULL) * <uint64_t>stretches >> 32
     return (<uint64_t>1 << stretch) - 1 + (bits >> 32 & ((<uint64_t>1 << stretch) - 1))
+
+
+cdef inline int partner(int name) noexcept nogil:
+    """Return the name that trades places with this one: that of the other half of its range."""
+    cdef int start = 1
+    while 2 * start <= name + 1:
+        start *= 2
+    return (name + 1 ^ start >> 1) - 1
 
 
 cdef inline char* put_text(char* to, const char* text, Py_ssize_t length) noexcept nogil:
@@ -106,7 +123,7 @@ cdef class Clicks:
     - `"spending"`: the same with a number as the label `spent`;
     - `"spam"`: a list of `words`, label `"spam"` or `"ham"`.
 
-    From event `drift_at` on, the truth is a different one.
+    From event `drift_at` on, the truth is a different one, and as hard to predict.
 
     >>> stream = Clicks(seed=1)
     >>> stream.value(0)
@@ -139,28 +156,28 @@ cdef class Clicks:
         self.sort = KINDS.index(kind)
         self.drift = 0x7FFFFFFFFFFFFFFF if drift_at is None else drift_at
         self.fixed = [[text.encode() for text in names] for names in (COUNTRIES, DEVICES)]
-        cdef int age
-        for age in range(2):
-            self.plant(age)
+        self.plant()
 
-    cdef int plant(self, int age) except -1:
-        """Draw the weights before (0) or after (1) the drift."""
-        cdef uint64_t seed = mix(self.seed * 2 + <uint64_t>age + 1), bits
+    cdef int plant(self) except -1:
+        """Draw the weights before the drift, and derive those after it."""
+        cdef uint64_t seed = mix(self.seed * 2 + 1), bits
         cdef int f, v
         for f in range(FIELDS):
-            for v in range(HEAD):
+            for v in range(min(<int>HEAD, (1 << <int>NAMED[f][2]) - 1)):
                 bits = draw(seed, v, f)
-                self.planted[age][f][v] = 0.0
-                if share(bits) < PLANTED[f] and v < (1 << <int>NAMED[f][2]):
-                    self.planted[age][f][v] = (
+                if share(bits) < PLANTED[f]:
+                    self.planted[0][f][v] = (
                         (1.0 if bits & 1 else -1.0) * (5 + (bits >> 1) % 11) / 10.0)
-        for f in range(NUMBERS):
-            self.slope[age][f] = -NUMERIC[f][1] if age else NUMERIC[f][1]
         for v in range(HEAD):
             bits = draw(seed, v, FIELDS)
-            self.sign[age][v] = 0.0
             if share(bits) < SIGNS:
-                self.sign[age][v] = (1.0 if bits & 1 else -1.0) * log(4.0)
+                self.sign[0][v] = (1.0 if bits & 1 else -1.0) * log(4.0)
+        for v in range(HEAD):
+            self.sign[1][v] = self.sign[0][partner(v)]
+            for f in range(FIELDS):
+                self.planted[1][f][v] = self.planted[0][f][partner(v)]
+        for f in range(NUMBERS):
+            self.slope[0][f], self.slope[1][f] = NUMERIC[f][1], -NUMERIC[f][1]
         return 0
 
     def truth(self, offset=0):
@@ -182,6 +199,11 @@ cdef class Clicks:
             if self.slope[age][f] != 0.0:
                 found[NUMERIC[f][0]] = self.slope[age][f]
         return found
+
+    def intercept(self, offset=0):
+        """Return the true intercept at this event, beside the weights of `truth`."""
+        cdef int age = offset >= self.drift, f
+        return BIAS - sum([self.slope[age][f] * NUMERIC[f][2] for f in range(NUMBERS)])
 
     @property
     def label(self):
@@ -211,19 +233,35 @@ cdef class Clicks:
         self.write_event(offset, text, &yes)
         return yes
 
+    def chances(self, int64_t start, Py_ssize_t n):
+        """Return the true probabilities that the events start .. start + n - 1 are clicked.
+
+        Whoever knows them still errs in min(p, 1 - p) of the cases.
+
+        >>> Clicks(seed=1).chances(0, 2).round(3)
+        array([0.042, 0.065])
+        """
+        cdef double[::1] found = np.empty(n)
+        cdef uint64_t[FIELDS] name
+        cdef uint64_t[NUMBERS] number
+        cdef Py_ssize_t i
+        if self.sort > 1:
+            raise ValueError(f"{self!r} has no clicks")
+        for i in range(n):
+            found[i] = 1.0 / (1.0 + exp(-self.draw_event(start + i, name, number)))
+        return np.asarray(found)
+
     cdef Py_ssize_t write(self, int64_t n, char* text) except -1:
         cdef bint yes
         if self.sort == 3:
             return self.write_mail(n, text)
         return self.write_event(n, text, &yes)
 
-    cdef Py_ssize_t write_event(self, int64_t n, char* text, bint* yes) except -1:
+    cdef double draw_event(self, int64_t n, uint64_t* name, uint64_t* number) noexcept nogil:
+        """Draw names and numbers of an event; return the log-odds of a click."""
         cdef int age = n >= self.drift, f
-        cdef double score = -0.7, noise
-        cdef uint64_t[FIELDS] name
-        cdef uint64_t[NUMBERS] number
+        cdef double score = BIAS_VALUE
         cdef uint64_t bits
-        cdef char* to = text
         for f in range(FIELDS):
             name[f] = rank(draw(self.seed, n, f), WIDTH[f])
             if name[f] < HEAD:
@@ -236,9 +274,17 @@ cdef class Clicks:
         bits = draw(self.seed, n, FIELDS + 1)
         number[4] = (bits & 0xFFFFFFFFULL) * 10000 >> 32  # in units of 1/10000
         number[5] = bits >> 63
-        score += self.slope[age][1] * number[1] / 100.0 + self.slope[age][3] * number[3]
-        score += self.slope[age][4] * number[4] / 10000.0
-        bits = draw(self.seed, n, FIELDS + 2)
+        score += self.slope[age][1] * (number[1] / 100.0 - CENTER[1])
+        score += self.slope[age][3] * (number[3] - CENTER[3])
+        return score + self.slope[age][4] * (number[4] / 10000.0 - CENTER[4])
+
+    cdef Py_ssize_t write_event(self, int64_t n, char* text, bint* yes) except -1:
+        cdef double score, noise
+        cdef uint64_t[FIELDS] name
+        cdef uint64_t[NUMBERS] number
+        cdef uint64_t bits = draw(self.seed, n, FIELDS + 2)
+        cdef char* to = text
+        score = self.draw_event(n, name, number)
         yes[0] = share(bits) * (1.0 + exp(-score)) < 1.0
         to = put_text(to, b"{", 1)
         if self.sort == 1:
@@ -301,7 +347,7 @@ cdef class Clicks:
             if word < HEAD:
                 sign = self.sign[age][word] if spam else -self.sign[age][word]
                 if sign < 0.0 and share(mix(bits)) < 0.75:
-                    word = HEAD + (mix(bits + 1) & ((1 << VOCABULARY) - 1) - HEAD)
+                    word = HEAD + mix(bits + 1) % ((1 << VOCABULARY) - HEAD)
             to = put_text(to, b",\"w" if i else b"\"w", 3 if i else 2)
             to = put_int(to, word)
             to = put_text(to, b"\"", 1)
@@ -311,8 +357,12 @@ cdef class Clicks:
 
 
 cdef int[FIELDS] WIDTH
+cdef double[NUMBERS] CENTER
+cdef double BIAS_VALUE = BIAS
 for _f in range(FIELDS):
     WIDTH[_f] = NAMED[_f][2]
+for _f in range(NUMBERS):
+    CENTER[_f] = NUMERIC[_f][2]
 
 
 def delayed_clicks(Clicks stream, Py_ssize_t n, double scale=60.0, double tail=1.2):
@@ -337,7 +387,8 @@ def delayed_clicks(Clicks stream, Py_ssize_t n, double scale=60.0, double tail=1
         found.append((moment, "impressions", stream.value(i)))
         if stream.clicked(i):
             u = 1.0 - share(draw(stream.seed, i, FIELDS + 3))
-            moment = round(moment + scale * (exp(-log(u) / tail) - 1.0), 3)
+            # at least a millisecond later: times are rounded, and equal ones sorted by topic
+            moment = round(moment + max(scale * (exp(-log(u) / tail) - 1.0), 1e-3), 3)
             click = f'{{"id":"e{i}","clicked":true,"time":{moment}}}'
             found.append((moment, "clicks", click.encode()))
     found.sort()

@@ -6,12 +6,13 @@ import math
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 import pytest
 
 import streamlearn as sl
 from streamlearn.errors import SourceError
 from streamlearn.stream import Clicks, Events, Fields, JSONDecoder, Partition, Synthetic
-from streamlearn.stream.sources.clicks import KINDS, delayed_clicks
+from streamlearn.stream.sources.clicks import COUNTRIES, DEVICES, KINDS, NUMERIC, delayed_clicks
 from streamlearn.stream.sources.synthetic import PARTITION, write
 
 if TYPE_CHECKING:
@@ -38,6 +39,59 @@ def test_drift_changes_the_truth_and_nothing_before() -> None:
     assert moving.truth(1000) != still.truth()
     after = [msgspec.json.decode(value)["clicked"] for value in moving.values(1000, 2000)]
     assert after != [msgspec.json.decode(value)["clicked"] for value in still.values(1000, 2000)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_drift_changes_what_matters_and_not_how_hard_it_is(seed: int) -> None:
+    n = 200_000
+    stream = Clicks(seed=seed, drift_at=n)
+    before, after = stream.chances(0, n), stream.chances(n, n)
+    noise = 5.0 / math.sqrt(n)
+    assert after.mean() == pytest.approx(before.mean(), abs=noise)  # positives
+    errors = [float(np.minimum(p, 1.0 - p).mean()) for p in (before, after)]  # nobody errs less
+    assert errors[0] == pytest.approx(errors[1], abs=noise)
+    truths = stream.truth(0), stream.truth(n)
+    assert sorted(map(abs, truths[0].values())) == sorted(map(abs, truths[1].values()))
+    same = [name for name, weight in truths[0].items() if truths[1].get(name) == weight]
+    assert len(same) < 0.2 * len(truths[0])
+
+
+def test_the_drift_is_a_symmetry_of_the_events() -> None:
+    """Each name trades places with one of its range, which is as frequent; numbers are mirrored."""
+    stream = Clicks(seed=7, drift_at=1)
+    before, after = stream.truth(0), stream.truth(1)
+    for name, weight in before.items():
+        field, _, value = name.partition("=")
+        if not value:
+            assert after[name] == -weight
+            continue
+        letter = {"country": COUNTRIES, "device": DEVICES}.get(field)
+        rank = letter.index(value) if letter else int(value[1:])
+        start = 1 << (rank + 1).bit_length() - 1
+        other = (rank + 1 - start + start // 2) % start + start - 1
+        assert after[f"{field}={letter[other] if letter else value[0] + str(other)}"] == weight
+    centers = {field: center for field, _, center in NUMERIC}
+    moved = sum(after[name] * center for name, center in centers.items() if name in after)
+    assert stream.intercept(1) == pytest.approx(stream.intercept(0) - 2.0 * moved)
+
+
+def test_chances_are_those_of_truth_and_clicks() -> None:
+    stream, n = Clicks(seed=3), 40_000
+    chances = stream.chances(100, n)
+    events = [msgspec.json.decode(value) for value in stream.values(100, n)]
+    truth, clicks = stream.truth(), [event.pop("clicked") for event in events]
+    for event, chance in zip(events[:200], chances, strict=False):
+        score = stream.intercept()
+        for name, value in event.items():
+            is_text = isinstance(value, str)
+            score += truth.get(f"{name}={value}" if is_text else name, 0.0) * (
+                1.0 if is_text else value
+            )
+        assert chance == pytest.approx(1.0 / (1.0 + math.exp(-score)))
+    spread = np.sqrt(np.sum(chances * (1.0 - chances)))
+    assert abs(sum(clicks) - chances.sum()) < 4.0 * spread
+    with pytest.raises(ValueError, match="spam"):
+        Clicks("spam").chances(0, 1)
 
 
 @pytest.mark.parametrize("kind", ["clicks", "spending", "spam"])
