@@ -103,6 +103,12 @@ def add_format(parser: Parser) -> None:
         help="label that means true; all others mean false (repeatable)",
     )
     group.add_argument("--weight", metavar="FIELD", help="field of the event's weight")
+    group.add_argument(
+        "--kept",
+        metavar="SHARE",
+        type=float,
+        help="share of the negatives in the files, if others were left out: each weighs 1 / SHARE",
+    )
     group.add_argument("--id", metavar="FIELD", help="field of the event's id")
     group.add_argument(
         "--delimiter", metavar="CHAR", type=delimiter, help=r"delimiter, such as ; or \t (csv)"
@@ -168,6 +174,9 @@ def add_learner(parser: Parser) -> None:
         metavar="LABEL=WEIGHT",
         action="append",
         help="weight of the events with this label, such as true=10 (repeatable)",
+    )
+    group.add_argument(
+        "--calibrated", action="store_true", help="calibrate the probabilities while learning"
     )
     group.add_argument("--batch", metavar="N", type=int, help="events per step (default: 1)")
     group.add_argument("--seed", metavar="N", type=int, help="seed of --average random")

@@ -27,6 +27,7 @@ OPTIONS = {
     "format.label_warmup": "--label-warmup",
     "format.max_classes": "--max-classes",
     "format.weight": "--weight",
+    "format.kept": "--kept",
     "format.id": "--id",
     "format.delimiter": "--delimiter",
     "format.columns": "--columns",
@@ -41,6 +42,7 @@ OPTIONS = {
     "learner[0].penalty": "--penalty",
     "learner[0].average": "--average",
     "learner[0].class_weight": "--class-weight",
+    "learner[0].calibrated": "--calibrated",
     "learner[0].batch": "--batch",
     "learner[0].seed": "--seed",
 }
@@ -88,6 +90,7 @@ def format_keys(options: Namespace, default: str | None) -> dict[str, Any]:
         "format.max_classes": options.max_classes,
         "format.positive": None if options.positive is None else parse_values(options.positive),
         "format.weight": options.weight,
+        "format.kept": options.kept,
         "format.id": options.id,
         "format.delimiter": delimiter,
         "format.columns": options.columns,
@@ -121,6 +124,7 @@ def learner_table(options: Namespace) -> dict[str, Any]:
         "penalty": penalty,
         "average": options.average,
         "class_weight": class_weights(options.class_weight),
+        "calibrated": options.calibrated or None,
         "batch": options.batch,
         "seed": options.seed,
     }

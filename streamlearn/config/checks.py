@@ -250,6 +250,12 @@ def delayed_labels(
         yield ConfigProblem("format.kind", 'delayed labels require an id field; use kind = "json"')
     if format.id is None and not generated and not format.cloudevents:
         yield ConfigProblem("format.id", "missing; delayed labels are joined to events by id")
+    if format.kept < 1.0:
+        yield ConfigProblem(
+            "format.kept",
+            "cannot be used with [labels]: a label may come after its event was left out; put the "
+            "weight into a field (format.weight)",
+        )
     has_times = generated or isinstance(source, KafkaSourceConfig | CustomSourceConfig)
     timed = has_times or format.time is not None or format.cloudevents
     if labels.hold_for is not None and not timed:

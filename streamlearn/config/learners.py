@@ -86,6 +86,7 @@ def event_fields(format: FormatConfig) -> Fields:  # noqa: A002 - the table's na
         warmup=None if format.labels == OPEN_LABELS else format.label_warmup,
         max_classes=format.max_classes,
         weight=format.weight,
+        kept=format.kept,
         id=format.id,
         time=format.time,
         time_unit=format.time_unit,
@@ -334,6 +335,8 @@ def label_keys(learner: LearnerConfig, format: FormatConfig, path: str) -> Probl
             yield ConfigProblem(f"{path}.class_weight", 'requires task = "classification"')
         if learner.calibrated:
             yield ConfigProblem(f"{path}.calibrated", 'requires task = "classification"')
+        if format.kept < 1.0:
+            yield ConfigProblem("format.kept", 'requires task = "classification"')
         if format.positive is not None or format.labels:
             key = "labels" if format.labels else "positive"
             yield ConfigProblem(

@@ -143,9 +143,9 @@ class SyntheticSourceConfig(Section, frozen=True, tag_field="kind", tag="synthet
     ] = "clicks"
     events: Annotated[Count | None, about("number of events; unlimited if not set")] = None
     seed: Annotated[Seed, about("random seed of the events and of the model behind them")] = 0
-    drift: Annotated[
-        bool, about("whether the model behind the labels changes halfway (requires `events`)")
-    ] = False
+    drift: Annotated[bool, about("whether what matters changes halfway (requires `events`)")] = (
+        False
+    )
     rate: Annotated[Positive | None, about("events per second; unlimited if not set")] = None
     batch: Batch = 2000
 
@@ -256,6 +256,15 @@ class FormatConfig(RecordFormatConfig, frozen=True):
         about("label value or values that mean true; all others mean false"),
     ] = None
     weight: Annotated[str | None, about("field that holds the event's weight")] = None
+    kept: Annotated[
+        float,
+        about(
+            "share of the negative events that the stream has, if the others were left out at "
+            "random; each weighs 1 / kept",
+            gt=0,
+            le=1,
+        ),
+    ] = 1.0
     id: Annotated[str | None, about("field that identifies the event in predictions")] = None
     time: Annotated[
         str | None, about("field that holds the event's time, ISO 8601 or a number")

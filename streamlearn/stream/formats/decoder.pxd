@@ -28,6 +28,7 @@ cdef class Decoder:
     cdef readonly LabelSet labels
     cdef object latest  # the last event read as Python objects
     cdef bint accepts_any_number
+    cdef double kept  # share of the negative events that the stream has
     cdef object new_label  # a label that is not known yet
     cdef double[16] number  # known labels
     cdef uint8_t[16] number_kind

@@ -26,6 +26,9 @@ cdef str CLOUD_EVENT = "ce_"  # before the names of attributes in headers
 cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds integers up to here
 cdef object LEAST = -(1 << 63)  # integer labels have 64 bits, as in Arrow, Avro and Java
 cdef object GREATEST = (1 << 63) - 1
+cdef str NO_NEGATIVE = (
+    "with `kept`, labels are true and false, 0 and 1, or -1 and 1; say which is positive"
+    " (format.positive, --positive)")
 cdef Py_ssize_t LONGEST = 1024  # maximum characters of a label, as all labels are kept
 
 
@@ -57,6 +60,7 @@ cdef class Decoder:
             [one.learns == "numbers" for one in learners])
         self.known_texts = []
         self.mapped = self.fields.positive is not None
+        self.kept = self.fields.kept
         self.time_scale = UNITS[self.fields.time_unit]
         self.earliest, self.before = -INFINITY, INFINITY
         self.time_is_feature = self.fields.time_is_feature
@@ -190,6 +194,8 @@ cdef class Decoder:
                     raise InvalidEventError(NO_TIME)
             events.outside += 1
             return 0
+        if self.kept < 1.0 and self.tags.kind != UNLABELED and self.tags.label <= 0.0:
+            self.tags.weight /= self.kept
         events.append(&self.reader.row, &self.tags, self.reader.size)
         if self.tags.kind != UNLABELED and self.learned():
             self.labels.events += 1
@@ -243,6 +249,8 @@ cdef class Decoder:
                 "label", "is an integer of more than 64 bits: write it as a string, or as a float")
         if isinstance(value, int) and self.number_learners and not self.class_learners:
             return self.take_number(value, FLOAT)  # classes would be kept
+        if self.kept < 1.0:
+            raise self.refusal("label", f"is {short_repr(value)}: {NO_NEGATIVE}")
         code = self.class_codes.get(value)
         if code is None:
             if not self.learned():  # so it need not be learnable
@@ -260,6 +268,9 @@ cdef class Decoder:
 
     cdef int take_number(self, double value, int kind) except -1 nogil:
         cdef int i
+        if self.kept < 1.0 and value != 0.0 and value != 1.0 and value != -1.0:
+            with gil:
+                raise self.refusal("label", f"is {value:g}: {NO_NEGATIVE}")
         self.tags.kind = <Kind>kind
         self.tags.label = value
         if self.accepts_any_number or not (self.learned() or self.labels.declared):

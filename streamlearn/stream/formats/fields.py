@@ -50,6 +50,10 @@ class Fields:
         Maximum number of classes if they are not declared; None: unlimited.
     weight
         The field of the event's weight, a finite number >= 0; 1 where it is missing.
+    kept
+        The share of the negative events that the stream has, if the others were left out at random:
+        each weighs 1 / kept, so that losses and probabilities are those of all events. Labels are
+        true and false, 0 and 1, or -1 and 1, or `positive` maps them to true and false.
     id
         The field of its id, a string or an integer.
     time
@@ -79,6 +83,7 @@ class Fields:
     warmup: int | None = None
     max_classes: int | None = None
     weight: str | None = None
+    kept: float = 1.0
     id: str | None = None
     time: str | None = None
     time_unit: str = "s"
@@ -94,6 +99,8 @@ class Fields:
                 object.__setattr__(self, name, checked(name, value))
         if self.time_unit not in UNITS:
             raise ValueError(f"time_unit={self.time_unit!r}: expected one of {', '.join(UNITS)}")
+        if not 0.0 < self.kept <= 1.0:
+            raise ValueError(f"kept={self.kept!r}: expected a share of the negatives, as 0.05")
         roles = self.roles
         if len(roles) < sum(getattr(self, role) is not None for role in ROLES):
             raise ValueError("label, weight, id and time must be different fields")
