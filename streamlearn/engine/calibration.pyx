@@ -11,7 +11,7 @@ cimport cython
 from libc.math cimport exp, log1p
 
 cdef double PRIOR = 3.0  # information on the line s, in units of events near the decision
-cdef double MEMORY = 10_000.0  # events that the line remembers
+cdef double MEMORY = 3000.0  # events that the line remembers
 cdef double START = -2.0  # log-odds of using the line
 cdef double MOST = 8.0  # log-odds of using it, or not, so that it can change
 cdef double LEAST_CURVATURE = 1e-3
