@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import UNSET
 
 from streamlearn import config
-from streamlearn.cli import saved
+from streamlearn.cli import saved, waiting
 from streamlearn.cli.passes import Pass
 from streamlearn.cli.progress import Bar
 from streamlearn.config import arguments
@@ -30,6 +30,7 @@ NAMES = ("id", "prediction", "probability", "probabilities", "value", "score")
 
 def run(options: Options) -> int:
     """Predict, without learning."""
+    waiting.announce(options)
     model, notes = saved.load(options.model, options.learner)
     # the label field is not a feature; it may be missing
     known = {"format.label": "label", **notes.get("format", {})}

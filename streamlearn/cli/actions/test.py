@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.cli import report, saved
+from streamlearn.cli import report, saved, waiting
 from streamlearn.cli.passes import Pass, no_labels
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show, show_facts, show_json
@@ -60,6 +60,7 @@ def run(options: Options) -> int:
     """Measure, and print the numbers."""
     if options.report is not None:
         require_writable(options.report, "--report", [*options.files, options.model])
+    waiting.announce(options)
     model, notes = saved.load(options.model, options.learner)
     settings = arguments.settings(options, [], notes.get("format"))
     decoder = build.decoder(settings, model.reader)
