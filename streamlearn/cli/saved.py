@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import streamlearn
 from streamlearn import config
+from streamlearn.config import plan
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.linear import Event, Linear
@@ -17,6 +21,8 @@ from streamlearn.stream import CSVDecoder, Decoder
 from streamlearn.stream.formats.label_set import LabelSet
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from streamlearn.features.fields import FieldSpec
 
 Model = LinearClassifier | LinearRegressor
@@ -32,6 +38,20 @@ def load(path: str, learner: str | None = None) -> tuple[Model, dict[str, Any]]:
     data = model_file.read(path)
     notes = data.get("notes", {}) if isinstance(data, dict) else {}
     return cast("Model", Linear.from_file_data(data, path)), notes
+
+
+def origin(
+    settings: config.Config, command: Sequence[str], decoder: dict[str, Any]
+) -> dict[str, Any]:
+    """Return the notes to save with a model: its origin, and how to read such events."""
+    line = shlex.join(["streamlearn", *command])
+    table = plan.plain(settings.format)
+    return {
+        "made by": f"{line} (streamlearn {streamlearn.__version__})",
+        "made at": datetime.now(UTC).isoformat(" ", "seconds"),
+        "format": {f"format.{key}": item for key, item in table.items()},
+        "decoder": decoder,
+    }
 
 
 def recall(decoder: Decoder, notes: dict[str, Any]) -> None:

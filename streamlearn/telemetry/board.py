@@ -56,6 +56,7 @@ class About:
     regret_unknown: dict[str, str | None] = field(default_factory=dict)  # why, by learner
     learners: list[str] = field(default_factory=list)
     served: list[dict[str, Any]] = field(default_factory=list)  # by learner and arm
+    note: str = ""  # about the stream
 
 
 class Board:

@@ -23,6 +23,7 @@ def status(board: Board, *, config: bool) -> dict[str, Any]:
         "started": about.started,
         "window": about.window,
         "keeps": about.keeps,
+        "note": about.note,
         "rate": about.rate,
         "regret_enabled": about.regret,
         "invalid_records": [bad._asdict() for bad in reversed(list(board.invalid_records))],

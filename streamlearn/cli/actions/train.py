@@ -6,18 +6,15 @@ unseen events: progressive validation. Later passes print the loss of events lea
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import streamlearn
 from streamlearn import config
-from streamlearn.cli import saved
+from streamlearn.cli import saved, waiting
 from streamlearn.cli.guessing import Guesses, understand, with_delimiter
 from streamlearn.cli.holdout import tested, training_records
 from streamlearn.cli.parsing import INTERRUPTED
@@ -25,11 +22,12 @@ from streamlearn.cli.passes import Pass, no_labels, regression_hint, require_lea
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.progressive import ProgressiveCurve
 from streamlearn.cli.tables import show_facts, show_json
-from streamlearn.config import arguments, plan
+from streamlearn.config import arguments
 from streamlearn.config.files import require_writable
 from streamlearn.daemon import build
 from streamlearn.daemon.label_monitor import UNLABELED_RUN
 from streamlearn.estimators.classifier import LinearClassifier
+from streamlearn.guesses import ROWS
 from streamlearn.quality import quality_of
 from streamlearn.stream import CSVDecoder
 from streamlearn.stream.sources.parts import SourcePart
@@ -52,6 +50,7 @@ HEADER = (
 
 def run(options: Options) -> int:
     """Train, and print the summary."""
+    waiting.announce(options)
     training = prepared(options)
     model, settings = training.model, training.settings
     decoder = build.decoder(settings, model.reader, [model])
@@ -166,7 +165,8 @@ def prepared(options: Options) -> Training:
     settings = with_delimiter(arguments.settings(options, [table]), options)
     stop = training_records(settings, options)
     source = part_of(settings, stop)
-    guesses = understand(settings, source, options)
+    with waiting.first_rows(options, ROWS):
+        guesses = understand(settings, source, options)
     (model,) = config.estimators(guesses.settings).values()
     return Training(model, guesses, {}, source, stop)
 
@@ -177,15 +177,11 @@ def part_of(settings: config.Config, stop: int | None) -> SourcePart:
 
 
 def made(training: Training, trainer: Trainer, decoder: dict[str, Any]) -> dict[str, Any]:
-    """Return the notes saved with the model: its origin, and how to read such events."""
-    command = shlex.join(["streamlearn", *trainer.options.command_line])
-    table = plan.plain(training.settings.format)
+    """Return the notes saved with the model, with its losses."""
+    history = training.notes.get("history", []) + trainer.history
     return {
-        "made by": f"{command} (streamlearn {streamlearn.__version__})",
-        "made at": datetime.now(UTC).isoformat(" ", "seconds"),
-        "format": {f"format.{key}": item for key, item in table.items()},
-        "history": training.notes.get("history", []) + trainer.history,
-        "decoder": decoder,
+        **saved.origin(training.settings, trainer.options.command_line, decoder),
+        "history": history,
     }
 
 

@@ -202,6 +202,8 @@ function head(now) {
   const up = `${now.source} source, up ${span(now.time - now.start_timestamp_seconds)}`;
   const again = now.restarts > 0 ? `, ${count(now.restarts)} ${now.restarts === 1 ? "restart" : "restarts"}` : "";
   say($("about"), up + again + (now.epoch > 0 ? `, epoch ${count(now.epoch)}` : ""));
+  $("note").hidden = !now.note;
+  say($("note"), now.note);
   say($("version"), `streamlearn ${now.version}`);
 }
 

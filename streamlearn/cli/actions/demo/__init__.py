@@ -1,8 +1,10 @@
 """Run five learners on a synthetic click stream, through the daemon's own loop.
 
-view     counts errors and regrets, and decides when to end
-screen   a live table on a terminal, plain lines elsewhere
-summary  what was learned, in words
+view       counts errors, regrets and true weights, and decides when to end
+screen     a live table on a terminal, plain lines otherwise
+summary    what was learned, in words
+explained  one event, by what its features add
+files      the saved model, a sample of events, and what to do with them
 """
 
 from __future__ import annotations
@@ -16,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from streamlearn import config
+from streamlearn.cli.actions.demo.files import Files
 from streamlearn.cli.actions.demo.screen import PlainScreen, Screen, Silent
 from streamlearn.cli.actions.demo.summary import summarize
-from streamlearn.cli.actions.demo.view import UntilUnwatched, View
+from streamlearn.cli.actions.demo.view import UntilInterrupted, View
 from streamlearn.cli.tables import show_json
 from streamlearn.daemon import build
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
@@ -29,13 +32,15 @@ if TYPE_CHECKING:
     from streamlearn.daemon.process.exits import Exit
     from streamlearn.stream import Source
 
+SHOWN = "sparse"  # the learner that is explained and saved
 LEARNERS = (
     {"name": "default"},
-    {"name": "sparse", "penalty": "L1(3e-4)"},
+    {"name": SHOWN, "penalty": "L1(1e-4)"},
     {"name": "pegasos", "model": "PegasosClassifier(l2=1e-2)"},
     {"name": "adaptive", "model": "AdaptiveClassifier(l2=1e-2)"},
     {"name": "proximal", "model": "ProximalClassifier(l2=1e-2)"},
 )
+SECONDS = 60.0  # that the stream takes where somebody watches
 PAGE_PORT = 9464
 
 
@@ -59,13 +64,23 @@ def watch(options: Options) -> tuple[View, Exit]:
     telemetry = TelemetryCollector(settings, log, serve=not options.no_page)
     telemetry.regret.share = 0.2  # regret is what the demo shows
     screen = screen_of(options)
-    view = View(settings, screen, telemetry, lambda: summarize(view, stream_of(loop.source)))
+    files = Files(settings, None if options.no_save else options.save, options.command_line)
+    view = View(settings, screen, telemetry, lambda: summarize(view, files, SHOWN))
     disabled = msgspec.structs.replace(settings.telemetry, enabled=False)
     settings = msgspec.structs.replace(settings, telemetry=disabled)
     loop = build.loop(settings, log, observers=[telemetry, view])
+    view.stream = stream_of(loop.source)
+    view.decoder_state = loop.pipeline.event_reader.decoder.state
+    view.shown = SHOWN
+    view.stays = is_watched(options) and not options.no_page
     view.stop_requested = loop.stop_requested
-    loop.policy = dataclasses.replace(loop.policy, until=UntilUnwatched(view))
+    loop.policy = dataclasses.replace(loop.policy, until=UntilInterrupted(view))
     return view, loop.run()
+
+
+def is_watched(options: Options) -> bool:
+    """Return whether a person is in front of the screen, rather than a program or a file."""
+    return sys.stdout.isatty() and not options.json
 
 
 def screen_of(options: Options) -> Silent:
@@ -80,6 +95,7 @@ def screen_of(options: Options) -> Silent:
 
 def configured(options: Options) -> config.Config:
     """Return the configuration of the demo."""
+    paced = is_watched(options) and not options.fast
     overrides: dict[str, Any] = {
         "source.kind": "synthetic",
         "source.events": options.events,
@@ -91,6 +107,8 @@ def configured(options: Options) -> config.Config:
         "regret.cpu_share": 0.2,
         "telemetry.port": free_port(PAGE_PORT),
     }
+    if paced:
+        overrides["source.rate"] = options.events / SECONDS
     return config.parse("", "demo", overrides, environ={})
 
 

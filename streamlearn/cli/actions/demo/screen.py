@@ -1,7 +1,8 @@
-"""The screens of the demo: live on a terminal, plain lines elsewhere, or silent."""
+"""The screens of the demo: live on a terminal, plain lines otherwise, or silent."""
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import textwrap
@@ -24,32 +25,49 @@ if TYPE_CHECKING:
 MAX_WIDTH = 100  # of text
 
 
+def percent(share: float) -> str:
+    """Return an error rate as text; empty before the first event."""
+    return "" if math.isnan(share) else f"{share:.1%}"
+
+
 def bracket(row: Row) -> str:
     """Return the bracket of the regret as text."""
+    if row.is_truth:
+        return ""
     return "unknown" if row.regret is None else f"{row.regret[0]:.3f} .. {row.regret[1]:.3f}"
 
 
 # name, minimum width and content of each column
 COLUMNS = (
-    ("learner", 9, lambda row: row.learner),
-    ("error rate", 10, lambda row: f"{row.error:.1%}"),
-    ("recent", 6, lambda row: f"{row.recent:.1%}"),
-    ("loss", 6, lambda row: f"{row.loss:.4f}"),
+    ("learner", 9, lambda row: row.name),
+    ("errors", 6, lambda row: percent(row.error)),
+    ("recent", 6, lambda row: percent(row.recent)),
+    ("weights kept", 12, lambda row: cell(row.kept)),
+    ("real", 5, lambda row: cell(row.real)),
     ("regret per event", 16, bracket),
-    ("non-zeros", 9, lambda row: cell(row.nonzero)),
 )
 LEGEND = """\
-Each event is predicted before it is learned, so errors are those on unseen events; recent ones are
-of the last tenth of the stream. Losses differ by learner. Regret is relative to the best fixed
-weights in hindsight, as a bracket; it is negative where the truth changed and the learner followed,
-and unknown until those weights are known closely enough, which takes a larger sample or more time.
+Errors are of predictions made before the event was learned; recent ones in the last twentieth of
+the stream. Nobody errs less than the truth: clicks are partly chance. Weights kept are not 0; real
+ones are in the truth. Regret: loss above that of the best fixed weights, as a bracket.
 """
 
 
 def headline(view: View) -> str:
     """Describe the stream."""
-    drift = f"; they change after {view.total // 2:,} events" if view.drift else ""
-    return f"{view.total:,} synthetic click events with sparse true weights{drift}."
+    return (
+        f"Who clicks? {view.total:,} synthetic ad impressions. Each learner predicts one, is told "
+        "what happened, learns it, and forgets it."
+    )
+
+
+def phase(view: View) -> str:
+    """Describe where in the stream we are."""
+    if view.half is None:
+        return "What matters never changes (--no-drift)."
+    if not view.changed:
+        return f"After {view.half:,} of them, other users, ads, sites and campaigns will matter."
+    return f"CHANGED after {view.half:,}: other users, ads, sites and campaigns matter now."
 
 
 def page_line(view: View) -> str:
@@ -76,8 +94,6 @@ def wrapped(text: str, width: int) -> str:
 class Silent:
     """Shows nothing."""
 
-    live = False
-
     def begin(self, view: View) -> None:
         """Show the start."""
 
@@ -100,16 +116,15 @@ class PlainScreen(Silent):
     def begin(self, view: View) -> None:
         """Print what is running."""
         page = page_line(view)
-        self._write(view, headline(view) + "\n" + (page + "\n" if page else ""))
+        text = wrapped(f"{headline(view)}\n{phase(view)}", MAX_WIDTH)
+        self._write(view, text + (page + "\n" if page else ""))
 
     def learned(self, view: View) -> None:
         """Print a line, if due."""
         if view.seen >= self._next:
             self._next = max(2 * self._next, view.seen + 1)
-            errors = "  ".join(
-                f"{row.learner} {row.error:.4f}/{row.nonzero:,}" for row in view.rows()
-            )
-            self._write(view, f"{progress(view)}  errors/non-zeros: {errors}\n")
+            errors = "  ".join(f"{row.name} {row.error:.1%}" for row in view.rows())
+            self._write(view, f"{progress(view)}  errors: {errors}\n")
 
     def end(self, view: View, summary: str) -> None:
         """Print the table and the summary."""
@@ -123,7 +138,7 @@ class PlainScreen(Silent):
             for row in rows
         )
         table = f"\n{progress(view)}\n{table}\n{LEGEND}" if view.seen else ""
-        self._write(view, f"{table}\n{wrapped(summary, MAX_WIDTH)}")
+        self._write(view, f"{table}\n{wrapped(summary, MAX_WIDTH)}{staying(view)}")
 
     @staticmethod
     def _write(view: View, text: str) -> None:
@@ -138,8 +153,6 @@ class PlainScreen(Silent):
 
 class Screen(Silent):
     """Redraws a table in place."""
-
-    live = True
 
     def __init__(self) -> None:
         self.console = Console(highlight=False)
@@ -163,11 +176,7 @@ class Screen(Silent):
             self._live.stop()
             self._live = None
         width = min(self.console.width, MAX_WIDTH)
-        sys.stdout.write("\n" + wrapped(summary, width))
-        if view.stays:
-            sys.stdout.write(
-                f"\nThe page is served while you watch it: {view.page} (Ctrl-C to stop)\n"
-            )
+        sys.stdout.write("\n" + wrapped(summary, width) + staying(view))
         sys.stdout.flush()
 
     def _picture(self, view: View, activity: str = "") -> RenderableType:
@@ -175,18 +184,28 @@ class Screen(Silent):
         for i, (title, width, _) in enumerate(COLUMNS):
             made.add_column(title, min_width=width, justify="right" if i else "left", no_wrap=True)
         for row in view.rows():
-            made.add_row(*(show(row) for _, _, show in COLUMNS))
+            style = "bold" if row.is_truth else None
+            made.add_row(*(show(row) for _, _, show in COLUMNS), style=style)
         status = Table.grid(padding=(0, 1))
         bar = ProgressBar(total=view.total, completed=view.seen, width=24)
         status.add_row(bar, Text(activity or progress(view), style="bold"))
         width = min(self.console.width, MAX_WIDTH)
         return Group(
-            Text(headline(view)),
+            Text(wrapped(headline(view), width), end=""),
+            Text(wrapped(phase(view), width), end="", style="bold yellow" if view.changed else ""),
             Text(page_line(view)),
             Text(""),
             status,
+            Text(view.latest, style="dim", no_wrap=True, overflow="ellipsis"),
             Text(""),
             made,
             Text(""),
-            Text(wrapped(LEGEND.replace("\n", " "), width), style="dim"),
+            Text(wrapped(LEGEND.replace("\n", " "), width), style="dim", end=""),
         )
+
+
+def staying(view: View) -> str:
+    """Return the line about the page that stays, if it does."""
+    if not view.stays or view.page is None or view.stop_requested.is_set():
+        return ""
+    return f"\nThe page stays until you press Ctrl-C: {view.page}\n"

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from streamlearn.cli.actions.demo.view import SEGMENTS
+from streamlearn.cli.actions.demo.explained import explained
+from streamlearn.cli.tables import cell
 
 if TYPE_CHECKING:
-    from streamlearn.cli.actions.demo.view import Track, View
-    from streamlearn.stream import Clicks
+    from streamlearn.cli.actions.demo.files import Files
+    from streamlearn.cli.actions.demo.view import Row, View
 
-NEXT = """\
-Try next:
-  streamlearn demo --seed {seed} --no-drift   # other weights, no change
-  streamlearn train --help               # your own files: CSV, JSON, svmlight, VW
-  streamlearn run --help                 # your own Kafka: the daemon
-"""
+WINDOW = 3000  # events, at least, that errors after the change are averaged over
+NEAR = 0.01  # of the error rate: as before
+MORAL = (
+    "That is what streamlearn does with your events: it learns each as it comes, follows what "
+    "changes, keeps the few weights that matter, and says why."
+)
 
 
 @dataclass(frozen=True)
@@ -27,107 +28,104 @@ class Summary:
     facts: dict[str, Any]
 
 
-def summarize(view: View, stream: Clicks) -> Summary:
-    """Return the summary of a run."""
+class Recovery(NamedTuple):
+    """What the change of the truth did to a learner."""
+
+    before: float  # its error rate in the quarter of the stream before
+    worst: float  # right after
+    events: int | None  # until its distance from the truth was as before; None: not yet
+
+
+def summarize(view: View, files: Files, shown: str) -> Summary:
+    """Return the summary of a run, after saving the learner that is shown."""
     if not view.seen or view.learners is None:
         return Summary("Interrupted before the first event.\n", {"events": 0})
-    truth = stream.truth(view.seen - 1)
-    found = {learner.name: discovered(learner.model.weights, truth) for learner in view.learners}
-    kept = {learner.name: learner.model.nonzero for learner in view.learners}
-    errors = {name: track.mean() for name, track in view.tracks.items()}
-    order = sorted(errors, key=lambda name: errors[name])
-    winner, second = order[0], order[1]
-    constant_error = min(view.clicked, view.seen - view.clicked) / view.seen
-    finder = max(found, key=lambda name: (found[name], -kept[name]))
-    drifted = view.drift and view.seen > view.total // 2
-    reason = why(view, winner, second, drifted=drifted)
-    text = (
-        f"{learned(view, errors, order, constant_error)}; "
-        f"{discoveries(winner, finder, found, kept, truth)}"
-        f".\n{winner} won: {reason}.\n\n"
-        f"{NEXT.format(seed=stream.seed + 1)}"
-    )
+    rows = {row.name: row for row in view.rows() if not row.is_truth}
+    truth = next(row for row in view.rows() if row.is_truth)
+    winner = min(rows.values(), key=lambda row: row.error)
+    usual = min(view.clicked, view.seen - view.clicked) / view.seen
+    back = recovery(view, winner.name)
+    model = next(learner.model for learner in view.learners if learner.name == shown)
+    why = explained(model, view.stream, view.seen)
+    is_saved = files.save(model, view.decoder_state(), view.stream, view.seen)
+    paragraphs = [
+        errors(view, winner, truth, usual),
+        *([change(view, winner.name, back)] if back is not None else []),
+        weights(rows[shown], truth.kept, model.reader.size),
+        why.text(shown),
+        MORAL,
+        files.text(shown, is_saved=is_saved),
+    ]
     facts = {
         "events": view.seen,
         "events/s": view.rate,
-        "constant error": constant_error,
-        "true weights": len(truth),
-        "winner": winner,
-        "why": reason,
+        "constant error": usual,
+        "truth's error": truth.error,
+        "true weights": truth.kept,
+        "winner": winner.name,
+        "change": None if back is None else back._asdict(),
         "learners": {
-            name: {
-                "error": errors[name],
-                "regret": view.regrets.get(name),
-                "found": found[name],
-                "non-zeros": kept[name],
+            row.name: {
+                "error": row.error,
+                "regret": row.regret,
+                "non-zeros": row.kept,
+                "real": row.real,
             }
-            for name in order
+            for row in rows.values()
         },
+        "explained": why.facts(),
+        "saved": str(files.directory) if is_saved else None,
     }
-    return Summary(text, facts)
+    return Summary("\n\n".join(part.rstrip("\n") for part in paragraphs) + "\n", facts)
 
 
-def learned(view: View, errors: dict[str, float], order: list[str], constant_error: float) -> str:
-    """Compare the best and the worst learner with a constant prediction."""
-    clicks, best, worst = view.clicked / view.seen, order[0], order[-1]
-    usual = "click" if clicks > 0.5 else "no click"
+def errors(view: View, winner: Row, truth: Row, usual: float) -> str:
+    """Compare the best learner with the truth and with a constant prediction."""
+    constant = "click" if view.clicked > view.seen / 2 else "no click"
     return (
-        f"Over {view.seen:,} events, {clicks:.0%} of them clicks, {best} mispredicted "
-        f"{errors[best]:.1%} of unseen events and {worst} {errors[worst]:.1%}; "
-        f"always predicting {usual} is wrong on {constant_error:.1%}"
+        f"Over {view.seen:,} events, {winner.name} was wrong on {winner.error:.1%} of those it had "
+        f'not learned yet. The truth itself errs on {truth.error:.1%}, always saying "{constant}" '
+        f"on {usual:.1%}."
     )
 
 
-def discoveries(
-    winner: str,
-    finder: str,
-    found: dict[str, int],
-    kept: dict[str, int],
-    truth: dict[str, float],
-) -> str:
-    """Compare the weights of the winner, and of who found most true ones, with the truth."""
-    n = len(truth)
-    first = (
-        f"{winner} has {found[winner]} of the {n} true features among its {n} largest weights "
-        f"and {kept[winner]:,} non-zero weights"
+def change(view: View, name: str, back: Recovery) -> str:
+    """Describe what the change of the truth did to the best learner."""
+    end = (
+        f"and were as near to the truth's as before after {back.events:,} more"
+        if back.events is not None
+        else "and were not yet as near to the truth's as before at the end"
     )
-    if finder == winner:
-        return f"{first}; no learner found more"
-    return f"{first}; {finder} has {found[finder]} and {kept[finder]:,}"
-
-
-def discovered(weights: dict[Any, Any], truth: dict[str, float]) -> int:
-    """Count the n true features that are among the n largest weights with the right sign."""
-    largest = sorted(weights, key=lambda name: -abs(weights[name]))[: len(truth)]
-    return sum(1 for name in largest if truth.get(name, 0.0) * weights[name] > 0.0)
-
-
-def why(view: View, winner: str, second: str, *, drifted: bool) -> str:
-    """Explain where the winner gained on the second."""
-    ours, theirs = view.tracks[winner], view.tracks[second]
-    half = SEGMENTS // 2
-    spans = {"at the start": (0, half // 3), "later": (half // 3, None)}
-    if drifted:
-        spans = {
-            "at the start": (0, half // 3),
-            "before the weights changed": (half // 3, half),
-            "right after the weights changed": (half, half + half // 3),
-            "at the end": (half + half // 3, None),
-        }
-    gains = {name: gain(ours, theirs, span) for name, span in spans.items()}
-    gains = {name: value for name, value in gains.items() if value > 0.0}
-    if not gains:
-        return f"it mispredicted {ours.mean():.2%} of the events, and so did {second}"
-    best = max(gains, key=lambda name: gains[name])
-    first, last = spans[best]
     return (
-        f"it mispredicted {ours.mean():.2%} of all events, {second}, the second, "
-        f"{theirs.mean():.2%}; most of the gain came {best}: {ours.mean(first, last):.2%} "
-        f"versus {theirs.mean(first, last):.2%}"
+        f"What mattered changed after event {view.half:,}: the errors of {name} rose from "
+        f"{back.before:.1%} to {back.worst:.1%}, {end}. Nobody told it."
     )
 
 
-def gain(ours: Track, theirs: Track, span: tuple[int, int | None]) -> float:
-    """Return how many fewer errors we made in a span."""
-    first, last = span
-    return sum(theirs.errors[first:last]) - sum(ours.errors[first:last])
+def weights(row: Row, true: int, features: int) -> str:
+    """Compare the weights that the shown learner kept with the truth."""
+    return (
+        f"{row.name}: {cell(row.kept)} weights kept, {cell(row.real)} real. The truth has {true}, "
+        f"among {features:,} features that the stream showed."
+    )
+
+
+def recovery(view: View, name: str) -> Recovery | None:
+    """Return what the change did to a learner; None if too little of the stream shows it."""
+    if view.half is None:
+        return None
+    ours, truth = view.tracks[name], view.truth
+    half, span = view.half // view.length, max(-(-WINDOW // view.length), 3)
+    if half < span or len(ours.errors) < half + span:
+        return None
+    usual = ours.mean(half // 2, half) - truth.mean(half // 2, half)
+    starts = range(half, len(ours.errors) - span + 1)
+    events = next(
+        (
+            (k - half) * view.length
+            for k in starts
+            if ours.mean(k, k + span) - truth.mean(k, k + span) <= usual + NEAR
+        ),
+        None,
+    )
+    return Recovery(ours.mean(half // 2, half), ours.mean(half, half + 1), events)
