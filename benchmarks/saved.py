@@ -94,15 +94,17 @@ def exports(rounds: int, directory: Path) -> list[list[str]]:
     model.save(saved)
     for to in ("json", "sql", "sklearn"):
         quietly("export", str(saved), "--to", to, "--output", str(directory / to))()
-    duckdb.sql("SET threads = 1")
+    database = duckdb.connect()
+    database.execute("SET threads = 1")
     place = directory / "events.json"
     place.write_text("\n".join(json.dumps(event) for event in events), encoding="utf-8")
-    frame = duckdb.read_json(str(place)).df()
+    frame = database.read_json(str(place)).df()
+    database.register("frame", frame)
     scoring = f"SELECT {expression(model)} FROM frame"  # noqa: S608 -- ours
     pipeline = joblib.load(directory / "sklearn")
     sides: dict[str, Callable[[], Run]] = {
         "`score_one`": lambda: unprepared(lambda: [model.score_one(event) for event in events]),
-        "SQL in DuckDB": lambda: unprepared(lambda: duckdb.execute(scoring).fetchall()),
+        "SQL in DuckDB": lambda: unprepared(lambda: database.execute(scoring).fetchall()),
         "the pipeline in scikit-learn": lambda: unprepared(
             lambda: pipeline.decision_function(frame)
         ),

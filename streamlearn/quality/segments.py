@@ -41,8 +41,13 @@ class LossSegments:
         self.events += len(losses)
 
     def means(self) -> tuple[Array, Array]:
-        """Return the number of events at the end of each segment, and its mean loss."""
+        """Return the number of events at the end of each segment, and its mean loss.
+
+        A last segment that is not half full is part of the one before it: its mean would be noise.
+        """
         used = np.flatnonzero(self._sums[1])
-        return np.minimum((used + 1) * self.size, self.events), self._sums[0, used] / self._sums[
-            1, used
-        ]
+        ends, sums = np.minimum((used + 1) * self.size, self.events), self._sums[:, used]
+        if len(used) > 1 and 2 * (self.events - used[-1] * self.size) < self.size:
+            sums[:, -2] += sums[:, -1]
+            ends, sums = np.append(ends[:-2], ends[-1]), sums[:, :-1]
+        return ends, sums[0] / sums[1]

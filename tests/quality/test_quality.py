@@ -24,6 +24,7 @@ from streamlearn.quality.ranking import (
     roc_area,
     roc_curve,
 )
+from streamlearn.quality.segments import LossSegments
 from streamlearn.stream import JSONDecoder
 from streamlearn.stream.formats.fields import Fields
 
@@ -255,3 +256,13 @@ def test_scores_without_learning() -> None:
     other = batches(sl.LinearClassifier(), ["x", "y"], np.ones(2), 2)[0]
     with pytest.raises(InvalidEventError):
         model.score_events(other, measures)
+
+
+def test_a_short_last_segment_is_part_of_the_one_before() -> None:
+    segments = LossSegments()
+    segments.add(np.arange(1025.0), np.ones(1025))  # 64 segments of 16, and one event
+    ends, means = segments.means()
+    assert ends.tolist() == [*range(16, 1009, 16), 1025]
+    assert means[-1] == np.arange(1008.0, 1025.0).mean()
+    segments.add(np.arange(7.0), np.ones(7))
+    assert segments.means()[0].tolist() == [*range(16, 1025, 16), 1032]
