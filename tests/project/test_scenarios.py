@@ -69,7 +69,7 @@ def replacements(path: Path, directory: Path) -> dict[str, Any]:
     given |= {"predictions.topic": None, "dead_letters.topic": None}
     if read.labels is not None:  # a thousand events per second, so that some time out
         given |= {"labels.topic": None, "labels.hold_for": 5.0}
-        given["source"]["events"] = 4 * EVENTS  # the first ones are predicted before any is learned
+        given["source"]["events"] = 8 * EVENTS  # clicks come first, so the start is learned wrong
     if read.checkpoint is not None:
         given["checkpoint.path"] = str(directory / "state")
     return given
