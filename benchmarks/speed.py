@@ -23,6 +23,7 @@ from benchmarks.workload import (
     BITS,
     FEATURES,
     NAMES,
+    WIDE,
     Comparison,
     Prepare,
     Workload,
@@ -32,6 +33,7 @@ from benchmarks.workload import (
     make_rows,
     make_workload,
     pegasos,
+    penalized,
 )
 
 if TYPE_CHECKING:
@@ -86,6 +88,11 @@ class Paths:
         """Time `learn_rows`."""
         return lambda: partial(make().learn_rows, self.work.rows, self.work.signs)
 
+    def wide(self, make: "Callable[[], sl.LinearClassifier]") -> Prepare:
+        """Time `learn_rows` of long rows."""
+        work = self.work
+        return lambda: partial(make().learn_rows, work.wide, work.signs[: work.wide.shape[0]])
+
     def sklearn(self, make: "Callable[[], SGDClassifier]") -> Prepare:
         """Time `partial_fit` of all rows."""
         return lambda: partial(peers.partial_fit, make(), self.work.rows, self.work.signs)
@@ -139,6 +146,14 @@ def comparisons(work: Workload) -> Iterator[Comparison]:
         {"Vowpal Wabbit, its own text file": (by.text, 2)},
         {},
     )
+    paths = {
+        "`learn_one`, dicts": by.events,
+        "`learn_rows`, CSR": by.rows,
+        f"`learn_rows`, CSR, {WIDE} features": by.wide,
+    }
+    for path, prepare in paths.items():
+        name = f"{path}, the default under l1"
+        yield Comparison(name, prepare(penalized), {"the default": (prepare(default), 1 / 1.6)}, {})
     yield Comparison(
         f"`learn_one`, hashed strings, 2^{BITS} slots",
         by.strings(hashed),

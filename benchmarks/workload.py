@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Prepare: TypeAlias = Callable[[], Run]
 
 FEATURES = 20
+WIDE = 80  # features of a long row, as of text
 NAMES = 5_000
 BITS = 20
 
@@ -39,21 +40,24 @@ class Workload:
 
     rows: "Rows"
     signs: "Labels"
+    wide: "Rows"
     events: "Sequence[Event]"
     strings: "Sequence[Event]"
     labels: Sequence[bool]
     text: Path
 
 
-def make_rows(events: int, columns: int, seed: int = 0) -> tuple["Rows", "Labels"]:
+def make_rows(
+    events: int, columns: int, seed: int = 0, features: int = FEATURES
+) -> tuple["Rows", "Labels"]:
     """Generate rows of distinct columns with normal values, and noisy labels of a linear target."""
     rng = np.random.default_rng(seed)
-    width = columns // FEATURES
-    slots = rng.integers(width, size=(events, FEATURES)) + width * np.arange(FEATURES)
-    values = rng.standard_normal((events, FEATURES))
+    width = columns // features
+    slots = rng.integers(width, size=(events, features)) + width * np.arange(features)
+    values = rng.standard_normal((events, features))
     scores = (values * rng.standard_normal(columns)[slots]).sum(axis=1)
     signs = np.where(scores + rng.logistic(size=events) > 0, 1.0, -1.0)
-    starts = np.arange(events + 1, dtype=np.int32) * FEATURES
+    starts = np.arange(events + 1, dtype=np.int32) * features
     parts = (values.ravel(), slots.astype(np.int32).ravel(), starts)
     return sparse.csr_array(parts, shape=(events, columns)), signs
 
@@ -69,6 +73,7 @@ def make_workload(events: int, directory: Path) -> Workload:
     return Workload(
         rows=rows,
         signs=signs,
+        wide=make_rows(events // 4, NAMES, features=WIDE)[0],
         events=[
             {names[slot]: value for slot, value in zip(*pair, strict=True)}
             for pair in zip(slots, values, strict=True)
@@ -95,5 +100,10 @@ def pegasos() -> "sl.LinearClassifier":
 
 
 def default() -> "sl.LinearClassifier":
-    """Return the default model, a mixture of three rules."""
+    """Return the default model."""
     return sl.LinearClassifier()
+
+
+def penalized() -> "sl.LinearClassifier":
+    """Return the default model under l1."""
+    return sl.SparseClassifier(l1=1e-4)

@@ -62,6 +62,14 @@ cdef extern from *:
     #undef PAIR
     }
 
+    static inline double streamlearn_products(const double *x, const double *y, ptrdiff_t n) {
+    #define ONE(k) (x[k] * y[k])
+    #define PAIR(k) _mm_mul_pd(_mm_loadu_pd(x + (k)), _mm_loadu_pd(y + (k)))
+        STREAMLEARN_SUM(n, PAIR, ONE)
+    #undef ONE
+    #undef PAIR
+    }
+
     static inline double streamlearn_dot(
         const double *cell, ptrdiff_t stride, const int *slot, const double *x, ptrdiff_t n
     ) {
@@ -104,6 +112,10 @@ cdef extern from *:
     void prefetch "streamlearn_prefetch"(const void* at) noexcept nogil
     # |x|^2
     double squared "streamlearn_squared"(const double* value, Py_ssize_t n) noexcept nogil
+    # <x, y>
+    double products "streamlearn_products"(
+        const double* x, const double* y, Py_ssize_t n
+    ) noexcept nogil
     # s moved toward 0 by a threshold, and 0 within it
     double soft "streamlearn_soft"(double s, double threshold) noexcept nogil
     # <cells, x>

@@ -13,11 +13,13 @@ from streamlearn.rules.exponentiated import ExponentiatedDualAveraging
 from streamlearn.rules.forward_backward import ForwardBackward
 from streamlearn.rules.ftrl_proximal import FTRLProximal
 from streamlearn.rules.gradient_descent import GradientDescent
+from streamlearn.rules.mirror_descent import MirrorDescent
 from streamlearn.rules.mixture import Mixture
 from streamlearn.rules.normalized_adaptive import NormalizedAdaptive
 from streamlearn.rules.passive_aggressive import PassiveAggressive
 from streamlearn.rules.pegasos import Pegasos
 from streamlearn.rules.pnorm import PNormDualAveraging
+from streamlearn.rules.polynomial_average import PolynomialAverage
 from streamlearn.rules.primal_gradient import PrimalGradient
 from streamlearn.rules.proximal import OptimisticProximal, Proximal
 from streamlearn.rules.rule import Rule
@@ -37,12 +39,14 @@ __all__ = [
     "FTRLProximal",
     "ForwardBackward",
     "GradientDescent",
+    "MirrorDescent",
     "Mixture",
     "NormalizedAdaptive",
     "OptimisticProximal",
     "PNormDualAveraging",
     "PassiveAggressive",
     "Pegasos",
+    "PolynomialAverage",
     "PrimalGradient",
     "Proximal",
     "Rule",

@@ -22,7 +22,6 @@ cdef class BaseRate(SelfTuning):
 
     scalars = (*SelfTuning.scalars, "labels", "mass")
     scalar_merges = {**SelfTuning.scalar_merges, "labels": "sum", "mass": "sum"}
-    intercept = "free"
     cdef public double labels, mass  # sum a y, sum a
     cdef double level  # the score
 

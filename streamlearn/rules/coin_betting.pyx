@@ -4,14 +4,18 @@ Each slot bets a fraction of its winnings R on the sign of its next gradient:
 
     m = largest |x| and |g x|,  G = sum |g x|,  theta = -sum g x,  R = max(0, R - g x w)
     w = (alpha + R) theta / (m (G + beta m))
+
+Under l1 or l2, a bet is one soft threshold (rules/ftrl_forms.pyx).
 """
 
 from libc.math cimport fabs
 
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.row cimport Row
+from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.rules.self_tuning cimport SelfTuning
 
+from streamlearn.rules.ftrl_forms import FTRLCoinBetting
 from streamlearn.rules.slot_state import Field
 from streamlearn.core.parameters import number
 
@@ -60,6 +64,10 @@ cdef class CoinBetting(SelfTuning):
     def __init__(self, alpha=1.0, beta=1.0):
         self.alpha = number("CoinBetting", "alpha", alpha, above=0.0)
         self.beta = number("CoinBetting", "beta", beta, above=0.0)
+
+    def implementation(self, Penalty penalty):
+        """Use the form that takes l1 and l2, if there is such a penalty."""
+        return (FTRLCoinBetting if penalty.l1 + penalty.l2 > 0.0 else type(self))(**self.params)
 
     cdef inline double bet(self, double m, double G, double theta, double R) noexcept nogil:
         """The formula above; 0 where m^2 is not a normal number."""

@@ -5,7 +5,8 @@ and B = sum u_j^2 / q_j, the slope h at the end of the step solves h = slope(p -
 
     w_j <- w_j - h u_j / (q_j s_j),   then   q_j += u_j^2 times the loss's curvature at p.
 
-With `size="typical"`, outliers hardly change the sizes (rules/feature_sizes.pyx).
+With `size="typical"`, outliers hardly change the sizes (rules/feature_sizes.pyx). Under l1 or l2,
+the steps are in FTRL-proximal form (rules/ftrl_forms.pyx).
 """
 
 from streamlearn.losses.loss cimport Loss
@@ -14,8 +15,10 @@ from streamlearn.core.pairs cimport (
     make_pair,
 )
 from streamlearn.core.row cimport Row
+from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.rules.self_tuning cimport Normalized
 
+from streamlearn.rules.ftrl_forms import FTRLNewton
 from streamlearn.rules.self_tuning import checked_size
 from streamlearn.rules.slot_state import Field
 from streamlearn.core.parameters import number
@@ -37,6 +40,10 @@ cdef class DiagonalNewton(Normalized):
     def __init__(self, prior=3.0, size="largest"):
         self.prior = number("DiagonalNewton", "prior", prior, above=0.0)
         self.size = checked_size("DiagonalNewton", size)
+
+    def implementation(self, Penalty penalty):
+        """Use the form that takes l1 and l2, if there is such a penalty."""
+        return (FTRLNewton if penalty.l1 + penalty.l2 > 0.0 else type(self))(**self.params)
 
     cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
         self.cell(j)[CURVATURE] = self.prior

@@ -4,6 +4,11 @@
 
 The shares pi_k follow from the d_k (rules/shares.pxd). The mixture is one linear model,
 w = sum pi_k w_k. Every member learns from its own score.
+
+Under l1 or l2, a member is also charged its penalty (rules/charges.pyx), d_k = slope(p) (p_k - p) +
+Psi_k - Psi, and members whose share is nearly 0 are silent, so that zeros are exact. Members whose
+zeros are those of FTRL-proximal share a threshold, and mirror descent follows their support
+(rules/composite.pyx).
 """
 
 from libc.math cimport INFINITY, fabs, log
@@ -13,27 +18,31 @@ from streamlearn.losses.loss cimport MAX_PENDING, Loss
 from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.losses.loss_sum cimport LossSum, add_sum, add_pending, loss_sum
 from streamlearn.core.row cimport Row
-from streamlearn.rules.self_tuning cimport Normalized
+from streamlearn.rules.charges cimport Charges
+from streamlearn.rules.composite cimport MAX_RULES, Composite, Support
+from streamlearn.rules.self_tuning cimport SelfTuning, Sized
 from streamlearn.rules.event_rule cimport EventRule
 from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.feature_sizes cimport FeatureSizes
 from streamlearn.core.memory cimport reallocate
-from streamlearn.rules.shares cimport reweigh, set_shares
+from streamlearn.rules.shares cimport reweigh, set_shares, silence
 from streamlearn.rules.table cimport SlotTable, to_array, copy_from_array
 
 import numpy as np
 
 from streamlearn.errors import ModelFileError
 from streamlearn.rules.base_rate import BaseRate
+from streamlearn.rules.charges import Charges
 from streamlearn.rules.coin_betting import CoinBetting
 from streamlearn.rules.diagonal_newton import DiagonalNewton
-from streamlearn.errors import IncompatibleError
 from streamlearn.rules.normalized_adaptive import NormalizedAdaptive
 from streamlearn.rules.feature_sizes import SIZE_KINDS
+from streamlearn.rules.mirror_descent import MirrorDescent
+from streamlearn.rules.polynomial_average import PolynomialAverage
+from streamlearn.rules.requirements import chargeable
 from streamlearn.rules.sparse_mixture import SparseMixture
 from streamlearn.core.parameters import number
 
-DEF MAX_RULES = 32
 DEF MAX_SCORE = 1e100
 DEF LINE = 8  # numbers in a cache line
 
@@ -45,6 +54,18 @@ def default_rules():
         DiagonalNewton(3.0, "typical"),
         CoinBetting(),
         NormalizedAdaptive(16.0, "invariant", "typical"),
+        BaseRate(),
+    )
+
+
+def sparse_rules():
+    """Return the default members under l1 and l2, which rules/sparse_mixture.pyx learns at once."""
+    return (
+        NormalizedAdaptive(2.0, "explicit", "typical"),
+        CoinBetting(),
+        DiagonalNewton(3.0, "typical"),
+        MirrorDescent(16.0),
+        PolynomialAverage(MirrorDescent(16.0)),
         BaseRate(),
     )
 
@@ -61,7 +82,12 @@ cdef class Mixture(EventRule):
     """
 
     _names = ("rules", "share")
-    _examples = ((), ((CoinBetting(), NormalizedAdaptive(2.0)), 0.01))
+    _examples = (
+        (),
+        ((CoinBetting(), NormalizedAdaptive(2.0)), 0.01),
+        ((DiagonalNewton(), MirrorDescent(8.0), PolynomialAverage(MirrorDescent(16.0))),),
+    )
+    needs = (*EventRule.needs, chargeable)
     scalars = ("t", "variance")
     scalar_merges = {"t": "mean", "variance": "mean", "regret_sums": "mean", "loss_sums": "sum"}
     cdef readonly tuple rules
@@ -80,6 +106,10 @@ cdef class Mixture(EventRule):
     cdef bint recording
     cdef double log_count  # log K
     cdef double[MAX_RULES] pi
+    cdef double[MAX_RULES] audible  # the shares without those of silent members
+    cdef const double* heard  # `audible` under l1 or l2, else `pi`
+    cdef Charges charges  # None without l1 and l2
+    cdef Support support  # of the members that select weights; None without l1
     cdef double[MAX_RULES] regrets
     cdef LossSum* totals
     # of the event scored last
@@ -104,54 +134,82 @@ cdef class Mixture(EventRule):
         free(self.totals)
 
     def __sizeof__(self):
-        sizes = sum([sizes.__sizeof__() for sizes in (self.sizes or {}).values()])
-        return Rule.__sizeof__(self) + self.history_room * self.count * sizeof(double) + sizes
+        parts = [*(self.sizes or {}).values(), *(self.members or ())]
+        if self.charges is not None:
+            parts.append(self.charges)
+        own = Rule.__sizeof__(self) + self.history_room * self.count * sizeof(double)
+        return own + sum([part.__sizeof__() for part in parts])
 
     @property
     def stays_finite(self):
         """Whether the state of all members stays finite whatever the row."""
-        return all(rule.stays_finite for rule in self.rules)
+        return all(rule.stays_finite for rule in self.members or self.rules)
 
     @property
     def intercept(self):
-        """Inside the row, but outside the penalty for a base rate."""
-        return "free" if any([isinstance(rule, BaseRate) for rule in self.rules]) else "inside"
+        """Inside the row, but outside the penalty where members keep it so."""
+        return "free" if any([isinstance(rule, SelfTuning) for rule in self.rules]) else "inside"
 
     def implementation(self, Penalty penalty):
         """Use the default members in the forms that take l1 and l2, if there is such a penalty."""
-        strengths = penalty.simple and penalty.norm_limit == INFINITY
-        if strengths and penalty.l1 + penalty.l2 > 0.0 and self.rules == default_rules():
+        penalized = penalty.l1 + penalty.l2 > 0.0 and penalty.norm_limit == INFINITY
+        if penalized and self.rules == default_rules():
             return SparseMixture(self.share)
         return Mixture(self.rules, self.share)
 
     def start(self):
         cdef int k
         self.members = tuple(rule.bind(self.penalty, self.loss) for rule in self.rules)
-        if self.penalty.on_simplex:
-            raise IncompatibleError(
-                "Mixture: weights on a simplex exclude an intercept; use one rule without Mixture"
-            )
         self.count = len(self.members)
         self.prefetches = True
         self.log_count = log(<double>self.count)
         self.totals = <LossSum*>calloc(self.count, sizeof(LossSum))
         if self.totals == NULL:
             raise MemoryError
-        normalized = [member for member in self.members if isinstance(member, Normalized)]
-        kinds = sorted({member.size for member in normalized})
+        sized = [member for member in self.members if is_sized(member)]
+        kinds = sorted({member.size for member in sized})
         self.sizes = {kind: SIZE_KINDS[kind]() for kind in kinds}
         for k, sizes in enumerate(self.sizes.values()):
             self.measures[k] = <void*>sizes
         self.kinds = len(self.sizes)
-        for member in normalized:
+        for member in sized:
             member.share(self.sizes)
         self.lay_table()
-        self.averages_lazily = all(m.learns_events and m.averages_lazily for m in self.members)
+        self.start_penalty()
+        self.averages_lazily = self.charges is None and all(
+            m.learns_events and m.averages_lazily for m in self.members
+        )
         self.observes_events = any((<Rule>m).observes_events for m in self.members)
         for k in range(self.count):
             self.pi[k] = 1.0 / self.count
             self.each[k] = <void*>self.members[k]
             self.learns_whole[k] = type(self.members[k]).learns_events
+        self.share_out()
+
+    def start_penalty(self):
+        """Prepare the charges, thresholds and support of members under l1 and l2."""
+        l1, l2 = self.penalty.l1, self.penalty.l2
+        self.heard = self.pi
+        if l1 + l2 == 0.0:
+            return
+        self.heard = self.audible
+        self.charges = Charges(self.members, l1, l2)
+        selecting = [isinstance(m, Composite) and m.selects for m in self.members]
+        found = [member for member, selects in zip(self.members, selecting) if selects]
+        for member in found[1:]:
+            member.follow(found[0])
+        if found and l1 > 0.0:
+            self.support = Support(found, np.flatnonzero(selecting))
+            for member in self.members:
+                if isinstance(member, (Composite, PolynomialAverage)):
+                    member.restrict(self.support)
+
+    cdef void share_out(self) noexcept nogil:
+        """Set what follows from the shares."""
+        if self.charges is not None:
+            silence(self.count, self.pi, self.audible)
+        if self.support is not None:
+            self.support.vote(self.pi)
 
     def lay_table(self):
         """Lay out one table for all that can share it, with slots aligned to cache lines."""
@@ -171,6 +229,8 @@ cdef class Mixture(EventRule):
         for member in self.members:
             (<Rule>member).free_slots = self.free_slots
             (<Rule>member).grow(n)
+        if self.charges is not None:
+            self.charges.grow(n)
         self.n = max(self.n, n)
         if self.recording:
             self.reserve(n)
@@ -182,7 +242,8 @@ cdef class Mixture(EventRule):
         cdef double w = 0.0
         cdef int k
         for k in range(self.count):
-            w += self.pi[k] * (<Rule>self.each[k]).weight(j)
+            if self.heard[k] > 0.0:
+                w += self.heard[k] * (<Rule>self.each[k]).weight(j)
         return w
 
     cdef double predict(self, Row* row) noexcept nogil:
@@ -191,18 +252,18 @@ cdef class Mixture(EventRule):
         for k in range(self.kinds):
             (<FeatureSizes>self.measures[k]).measure(row)
         for k in range(self.count):
-            p += self.pi[k] * (<Rule>self.each[k]).predict(row)
+            p += self.heard[k] * (<Rule>self.each[k]).predict(row)
         return p
 
     def scoring(self):
         """Return how `predict` computes a score."""
         sizes = {kind: one.scoring() for kind, one in self.sizes.items()}
         members = [
-            member.scoring(sizes[member.size]) if isinstance(member, Normalized)
-            else member.scoring()
+            member.scoring(sizes[member.size]) if is_sized(member) else member.scoring()
             for member in self.members
         ]
-        return {"kind": "mixture", "shares": self.shares, "members": members}
+        shares = [self.heard[k] for k in range(self.count)]
+        return {"kind": "mixture", "shares": shares, "members": members}
 
     cdef void observe(self, Row* row, double loss_at_zero, double weight) noexcept nogil:
         cdef int k
@@ -224,13 +285,14 @@ cdef class Mixture(EventRule):
             if not fabs(self.scores[k]) <= MAX_SCORE:
                 # a diverging member must not affect the others
                 self.scores[k] = 0.0
-            p += self.pi[k] * self.scores[k]
+            p += self.heard[k] * self.scores[k]
         return p
 
     cdef void apply(
         self, Row* row, Loss loss, double y, double weight, double p, double slope
     ) noexcept nogil:
         cdef double[MAX_RULES] excess
+        cdef double psi = 0.0
         cdef int k
         # all slopes before all updates, so that their exponentials are computed in parallel
         for k in range(self.count):
@@ -250,9 +312,16 @@ cdef class Mixture(EventRule):
                 add_sum(&self.totals[k], loss.sum_pending(&self.totals[k].last))
         for k in range(self.count):
             excess[k] = weight * slope * (self.scores[k] - p)
+        if self.charges is not None:
+            self.charges.update(row, self.free_slots)
+            for k in range(self.count):
+                psi += self.heard[k] * self.charges.sums[k]
+            for k in range(self.count):
+                excess[k] += self.charges.sums[k] - psi
         reweigh(
             self.count, self.log_count, self.share, excess, self.pi, self.regrets, &self.variance
         )
+        self.share_out()
         self.t += 1.0
         if self.recording:
             self.record()
@@ -261,6 +330,8 @@ cdef class Mixture(EventRule):
 
     @property
     def why_no_merge(self):
+        if self.charges is not None:
+            return "the penalties of its members follow the order of events; use one of its rules"
         reasons = [member.why_no_merge for member in self.members]
         return next((reason for reason in reasons if reason is not None), None)
 
@@ -292,6 +363,7 @@ cdef class Mixture(EventRule):
         set_shares(
             self.count, self.log_count, self.share, self.pi, self.regrets, self.variance
         )
+        self.share_out()
 
     # -- averages --------------------------------------------------------------------------------
 
@@ -374,6 +446,8 @@ cdef class Mixture(EventRule):
                 for member in self.members
             ],
         }
+        if self.charges is not None:
+            state["charges"] = self.charges.state()
         if self.recording:
             state["base"] = self.base
             state["history"] = to_array(self.history, size)
@@ -412,6 +486,9 @@ cdef class Mixture(EventRule):
                 member.restore_scalars(saved)
             else:
                 member.restore(saved)
+        if self.charges is not None:
+            self.charges.restore(state["charges"])
+        self.share_out()
         if "history" in state:
             self.recording = True
             self.steps = len(state["history"]) // self.count - 1
@@ -422,3 +499,8 @@ cdef class Mixture(EventRule):
     def swap_classes(self):
         for member in self.members:
             member.swap_classes()
+
+
+def is_sized(rule):
+    """Return whether a rule divides features by their sizes."""
+    return isinstance(rule, Sized) and rule.size is not None

@@ -1,4 +1,3 @@
-from streamlearn.losses.loss cimport Loss
 from streamlearn.rules.self_tuning cimport Normalized
 
 
@@ -7,6 +6,3 @@ cdef class NormalizedAdaptive(Normalized):
     cdef readonly str kind
     cdef public double norm
     cdef int update_kind
-    cdef double slope_of_step(
-        self, Loss loss, double p, double y, double slope, double weight, double reach
-    ) noexcept nogil

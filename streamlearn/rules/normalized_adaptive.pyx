@@ -7,6 +7,8 @@ where s_j is the size of feature j, the largest |x_j| so far; when it grows, w_j
 `update` is the kind of step: "explicit", "implicit" (the slope at the end of the step) or
 "invariant" (the limit of infinitely many infinitesimal steps; [Karampatziakis11]). With
 `size="typical"`, outliers hardly change the sizes (rules/feature_sizes.pyx), and N counts features.
+
+Under l1 or l2, the steps are those of FTRL-proximal (rules/ftrl_forms.pyx).
 """
 
 from libc.math cimport sqrt
@@ -17,8 +19,10 @@ from streamlearn.core.pairs cimport (
     store, multiply, make_pair, load_values, select_above,
 )
 from streamlearn.core.row cimport Row
-from streamlearn.rules.self_tuning cimport Normalized
+from streamlearn.penalties.penalty cimport Penalty
+from streamlearn.rules.self_tuning cimport Normalized, moving_slope
 
+from streamlearn.rules.ftrl_forms import FTRLAdaptive
 from streamlearn.rules.self_tuning import checked_size
 from streamlearn.rules.slot_state import Field
 from streamlearn.core.parameters import number
@@ -51,6 +55,10 @@ cdef class NormalizedAdaptive(Normalized):
     @property
     def params(self):
         return {"rate": self.rate, "update": self.kind, "size": self.size}
+
+    def implementation(self, Penalty penalty):
+        """Use the form that takes l1 and l2, if there is such a penalty."""
+        return (FTRLAdaptive if penalty.l1 + penalty.l2 > 0.0 else type(self))(**self.params)
 
     cdef void apply(
         self, Row* row, Loss loss, double y, double weight, double p, double slope
@@ -97,18 +105,8 @@ cdef class NormalizedAdaptive(Normalized):
             store(b, seconds(w, squares))
             store(a, firsts(w, squares))
         if not explicit:
-            g = self.slope_of_step(loss, p, y, slope, weight, first(reach) + second(reach))
+            g = moving_slope(
+                self.update_kind == 1, loss, p, y, slope, weight, first(reach) + second(reach)
+            )
             for i in range(n):
                 cells[stride * slot[i]] -= g * steps[i]
-
-    cdef inline double slope_of_step(
-        self, Loss loss, double p, double y, double slope, double weight, double reach
-    ) noexcept nogil:
-        """Return the slope h of the step, where a step of slope h moves the score by -h reach."""
-        cdef double h
-        if self.update_kind == 1:
-            h = weight * loss.implicit_at(p, y, weight * reach, slope)
-        else:
-            h = weight * loss.flow_at(p, y, weight * reach, slope)
-        # at a kink the step is 0; the papers' choice of slope moves on
-        return h if h != 0.0 else weight * slope

@@ -102,6 +102,22 @@ def unpenalized(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | 
     )
 
 
+def chargeable(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
+    """Require a penalty of l1 and l2, with which a mixture can charge each member."""
+    if not penalty.simple:
+        return (
+            "it charges its members l1 and l2; use Zero, L1, L2, ElasticNet or Ball, or the rule "
+            "DualAveraging, which supports every penalty"
+        )
+    once = [r for r in rule.params["rules"] if r.penalty_counts_once]
+    if once and penalty.l1 + penalty.l2 > 0.0:
+        return (
+            f"{type(once[0]).__name__} counts its penalty once, and a mixture charges it for each "
+            "event; use AdaGrad or AdaGradDualAveraging"
+        )
+    return None
+
+
 def scalar_loss(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
     """Require a scalar loss: rules that learn whole events learn one output at a time."""
     if loss.kind not in ("multiclass", "multitarget"):

@@ -11,8 +11,25 @@ cdef class SelfTuning(EventRule):
     cdef void watch_label(self, Loss loss, double y) noexcept nogil
 
 
-cdef class Normalized(SelfTuning):
+cdef class Sized(SelfTuning):
     cdef readonly str size
     cdef FeatureSizes sizes
-    cdef double sized_score(self, Row* row) noexcept nogil
     cdef bint measures  # whether it measures rows itself; else the owner of shared sizes does
+    cdef double sized_score(self, Row* row) noexcept nogil
+
+
+cdef class Normalized(Sized):
+    pass
+
+
+cdef inline double moving_slope(
+    bint implicit, Loss loss, double p, double y, double slope, double weight, double reach
+) noexcept nogil:
+    """Return the slope h of a step that moves the score by -h reach: implicit or invariant."""
+    cdef double h
+    if implicit:
+        h = weight * loss.implicit_at(p, y, weight * reach, slope)
+    else:
+        h = weight * loss.flow_at(p, y, weight * reach, slope)
+    # at a kink the step is 0; the papers' choice of slope moves on
+    return h if h != 0.0 else weight * slope

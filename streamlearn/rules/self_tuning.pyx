@@ -8,7 +8,7 @@ from streamlearn.losses.loss cimport Loss
 from streamlearn.core.row cimport Row, dot
 from streamlearn.rules.event_rule cimport EventRule
 
-from streamlearn.rules.requirements import unpenalized
+from streamlearn.rules.requirements import l1_and_l2
 from streamlearn.rules.feature_sizes import SIZE_KINDS
 
 DEF LIMIT = 50.0
@@ -19,7 +19,8 @@ cdef class SelfTuning(EventRule):
 
     scalars = ("t", "low", "high")
     scalar_merges = {"t": "mean", "low": "min", "high": "max"}
-    needs = (*EventRule.needs, unpenalized)
+    needs = (*EventRule.needs, l1_and_l2)
+    intercept = "free"
     can_share_table = True
     stays_finite = True
 
@@ -48,16 +49,17 @@ cdef class SelfTuning(EventRule):
                 self.high = s
 
 
-cdef class Normalized(SelfTuning):
-    """A rule that divides each feature by its size; a slot holds weight * size and another number.
+cdef class Sized(SelfTuning):
+    """A rule that divides each feature by its size, which rules on the same rows may share.
 
-    A value larger than all earlier ones counts as the largest earlier one in scores.
+    A value larger than all earlier ones counts as the largest earlier one in scores. A rule whose
+    `size` is None has no use for sizes.
     """
 
     def start(self):
         SelfTuning.start(self)
-        self.sizes = SIZE_KINDS[self.size]()
-        self.measures = True
+        self.measures = self.size is not None
+        self.sizes = SIZE_KINDS[self.size]() if self.measures else None
 
     def share(self, sizes):
         """Use shared sizes (a dict by kind), whose owner measures the rows."""
@@ -67,28 +69,13 @@ cdef class Normalized(SelfTuning):
     def parts(self):
         return [self.sizes, self] if self.measures else [self]
 
-    def settle(self):
-        """Replace weights in units of this worker's sizes by those of the features."""
-        cdef Py_ssize_t j
-        for j in range(self.n):
-            self.cell(j)[0] *= self.sizes.cell(j)[1]
-
-    def derive(self):
-        cdef Py_ssize_t j
-        cdef double inverse
-        for j in range(self.n):
-            inverse = self.sizes.cell(j)[1]
-            self.cell(j)[0] = self.cell(j)[0] / inverse if inverse > 0.0 else 0.0
-
     def __sizeof__(self):
         return SelfTuning.__sizeof__(self) + (self.sizes.__sizeof__() if self.measures else 0)
 
     cdef int grow(self, Py_ssize_t n) except -1:
-        self.sizes.grow(n)
+        if self.measures:
+            self.sizes.grow(n)
         return SelfTuning.grow(self, n)
-
-    cdef double weight(self, Py_ssize_t j) noexcept nogil:
-        return self.cell(j)[0] * self.sizes.cell(j)[1]
 
     cdef double predict(self, Row* row) noexcept nogil:
         if self.measures:
@@ -100,15 +87,18 @@ cdef class Normalized(SelfTuning):
             self.sizes.observe(row)
         return self.sized_score(row)
 
+    cdef double sized_score(self, Row* row) noexcept nogil:
+        """Return the score of the row measured last."""
+        return 0.0
+
     def scoring(self, sizes=None):
         """Return how `predict` computes a score; `sizes`: the columns of shared sizes."""
-        weights = self.table.copy_columns(self.offset, 1, self.n)[:, 0]
-        columns = {"weight": weights, **(self.sizes.scoring() if sizes is None else sizes)}
+        columns = {"weight": self.sized_weights(), **(sizes or self.sizes.scoring())}
         return {"kind": "sized", "low": self.low, "high": self.high, "columns": columns}
 
-    cdef inline double sized_score(self, Row* row) noexcept nogil:
-        """Return the score of the row measured last."""
-        return self.clip(dot(self.cells, self.stride, row.slot, self.sizes.shown, row.n))
+    def sized_weights(self):
+        """Return weight * size of all slots."""
+        raise NotImplementedError
 
     def state(self):
         state = SelfTuning.state(self)
@@ -123,10 +113,36 @@ cdef class Normalized(SelfTuning):
 
     def __reduce__(self):
         """Include the shared sizes, because the copy has its own."""
-        if self.penalty is None or self.measures:
+        if self.penalty is None or self.measures or self.size is None:
             return SelfTuning.__reduce__(self)
         revive, (*identity, state) = SelfTuning.__reduce__(self)
         return revive, (*identity, {**state, "sizes": self.sizes.slots()})
+
+
+cdef class Normalized(Sized):
+    """A rule whose slots begin with weight * size."""
+
+    def settle(self):
+        """Replace weights in units of this worker's sizes by those of the features."""
+        cdef Py_ssize_t j
+        for j in range(self.n):
+            self.cell(j)[0] *= self.sizes.cell(j)[1]
+
+    def derive(self):
+        cdef Py_ssize_t j
+        cdef double inverse
+        for j in range(self.n):
+            inverse = self.sizes.cell(j)[1]
+            self.cell(j)[0] = self.cell(j)[0] / inverse if inverse > 0.0 else 0.0
+
+    cdef double weight(self, Py_ssize_t j) noexcept nogil:
+        return self.cell(j)[0] * self.sizes.cell(j)[1]
+
+    cdef double sized_score(self, Row* row) noexcept nogil:
+        return self.clip(dot(self.cells, self.stride, row.slot, self.sizes.shown, row.n))
+
+    def sized_weights(self):
+        return self.table.copy_columns(self.offset, 1, self.n)[:, 0]
 
 
 def checked_size(owner, size):

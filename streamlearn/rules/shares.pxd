@@ -9,6 +9,8 @@ where d_k is what member k cost more than the mixture at this event. The rate is
 
 from libc.math cimport exp, sqrt
 
+DEF SILENT = 0.3  # of an equal share
+
 
 cdef inline void set_shares(
     int K, double log_K, double share, double* pi, const double* c, double V
@@ -39,3 +41,17 @@ cdef inline void reweigh(
         spread += pi[k] * d[k] * d[k]
     V[0] += spread
     set_shares(K, log_K, share, pi, c, V[0])
+
+
+cdef inline void silence(int K, const double* pi, double* out) noexcept nogil:
+    """Set `out` to the shares without those of members that are nearly 0, rescaled.
+
+    So a mixture under l1 is exactly 0 where the members that matter are.
+    """
+    cdef double total = 0.0
+    cdef int k
+    for k in range(K):
+        out[k] = pi[k] if pi[k] >= SILENT / K else 0.0
+        total += out[k]
+    for k in range(K):
+        out[k] /= total

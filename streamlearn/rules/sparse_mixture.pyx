@@ -20,7 +20,7 @@ from streamlearn.core.pairs cimport (
 )
 from streamlearn.core.row cimport Row
 from streamlearn.rules.self_tuning cimport SelfTuning
-from streamlearn.rules.shares cimport reweigh
+from streamlearn.rules.shares cimport reweigh, silence
 from streamlearn.rules.sparse_slot cimport (
     AVERAGE, COIN, FOLLOWER, IN_SLOTS, NEWTON, Feature, Slot, Strengths, both, larger,
     learn_moved, learn_steady, set_time, smaller, soft, threshold, weigh,
@@ -34,7 +34,6 @@ from streamlearn.rules.slot_state import Field
 
 DEF ADAPTIVE_RATE = 2.0
 DEF FOLLOWER_RATE = 16.0
-DEF AUDIBLE = 0.05
 DEF VOTING = 0.1
 DEF TINY = 1e-75  # features outside are ignored: sums of their squares could overflow
 DEF HUGE = 1e75
@@ -121,17 +120,13 @@ cdef class SparseMixture(SelfTuning):
 
     cdef void share_out(self) noexcept nogil:
         """Set what follows from the shares: who is silent, and who votes for the follower."""
-        cdef double total = 0.0, best = 0.0
+        cdef double best = 0.0
         cdef int k
-        for k in range(MEMBERS):
-            self.audible[k] = self.pi[k] if self.pi[k] >= AUDIBLE else 0.0
-            total += self.audible[k]
-            if k <= NEWTON:
-                best = larger(best, self.pi[k])
-        for k in range(MEMBERS):
-            self.audible[k] /= total
-            if k <= NEWTON:
-                self.votes[k] = self.pi[k] >= VOTING * best
+        silence(MEMBERS, self.pi, self.audible)
+        for k in range(NEWTON + 1):
+            best = larger(best, self.pi[k])
+        for k in range(NEWTON + 1):
+            self.votes[k] = self.pi[k] >= VOTING * best
 
     cdef void set_strengths(self) noexcept nogil:
         set_time(&self.strengths[0], self.t)
@@ -178,7 +173,7 @@ cdef class SparseMixture(SelfTuning):
             {"kind": "limited", **limits, "columns": {"weight": one, "largest": largest}}
             for one in weights
         ]
-        forms[COIN] = {"kind": "coins", **limits, "columns": {
+        forms[COIN] = {"kind": "coins", **limits, "beta": 1.0, "columns": {
             "weight": weights[COIN], "largest": coin_largest, "absolute": absolutes,
             "wealth": wealth, "kept": kept, "ridge": ridge,
         }}

@@ -239,14 +239,14 @@ cdef inline double product(const Form* form, const double* a, double x) noexcept
 
 
 cdef inline double sparse_product(const Form* form, const double* a, double x) noexcept nogil:
-    """Return w x of a member of the default under l1 or l2 (rules/sparse_mixture.pyx)."""
+    """Return w x of a weight under l1 or l2 (rules/sparse_mixture.pyx, rules/ftrl_forms.pyx)."""
     cdef double m = fabs(x), w = a[form.weight], inverse
     if not form.least < m < form.most:
         return 0.0
     if m > a[form.largest] and form.kind == LIMITED:
         x = copysign(a[form.largest], x)
     elif m > a[form.largest]:
-        inverse = a[form.wealth] / (m * (a[form.absolute] + m))
+        inverse = a[form.wealth] / (m * (a[form.absolute] + form.beta * m))
         w = a[form.kept] * inverse / (1.0 + a[form.ridge] * inverse)
     return w * x
 

@@ -1,15 +1,25 @@
-"""The mixture of rules; with its default members, under l1 and l2 too (sparse.py)."""
+"""The mixture of rules, which under l1 and l2 charges its members their penalties."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from .composite import _Composite
 from .losses import Loss
 from .penalties import Penalty
 from .rule import Rule, Vector
-from .sparse import _SparseMixture
-from .tuned import BaseRate, Clip, CoinBetting, DiagonalNewton, NormalizedAdaptive, _Tuned
+from .tuned import (
+    BaseRate,
+    Clip,
+    CoinBetting,
+    DiagonalNewton,
+    MirrorDescent,
+    NormalizedAdaptive,
+    PolynomialAverage,
+    _Tuned,
+)
 
 Maker = Callable[[int, Loss, Penalty], Rule]
 
@@ -20,16 +30,26 @@ DEFAULT: tuple[Maker, ...] = (
     partial(NormalizedAdaptive, rate=16.0, update="invariant", size="typical"),
     BaseRate,
 )
+PENALIZED: tuple[Maker, ...] = (
+    partial(NormalizedAdaptive, rate=2.0, size="typical"),
+    CoinBetting,
+    partial(DiagonalNewton, size="typical"),
+    partial(MirrorDescent, rate=16.0),
+    partial(PolynomialAverage, rule=partial(MirrorDescent, rate=16.0)),
+    BaseRate,
+)
 
 
 class Mixture(Rule):
     """Exponentiated gradient over the members' scores: one linear model, w = sum pi_k w_k.
 
     `rules`: what makes the members, e.g. partial(NormalizedAdaptive, rate=4.0). The scores
-    p_k are the members' own, those they learn from.
+    p_k are the members' own, those they learn from. The penalty of a member is the sum over slots
+    of the penalties when each was last touched: an event changes it only where its features are.
     """
 
     batches = False
+    free = 0
 
     def __init__(
         self,
@@ -40,10 +60,12 @@ class Mixture(Rule):
         share: float = 1e-3,
     ) -> None:
         super().__init__(n, loss, penalty)
-        self.sparse = None
-        if rules is None and (getattr(penalty, "l1", 0.0) > 0.0 or penalty.l2 > 0.0):
-            self.sparse = _SparseMixture(n, loss, penalty, share)
-        self.members = [make(n, loss, penalty) for make in (DEFAULT if rules is None else rules)]
+        self.l1, self.l2 = getattr(penalty, "l1", 0.0), penalty.l2
+        self.penalized = self.l1 > 0.0 or self.l2 > 0.0
+        default = PENALIZED if self.penalized else DEFAULT
+        self.members: list[Any] = [
+            make(n, loss, penalty) for make in (default if rules is None else rules)
+        ]
         self.share = share
         self.clip = Clip(loss)
         K = len(self.members)
@@ -53,14 +75,31 @@ class Mixture(Rule):
         self.scores = np.zeros(K)
         self.score = 0.0
         self.member_loss = np.zeros(K)  # progressive
+        self.psi = np.zeros((K, n))
+        self.selecting = np.array(
+            [isinstance(member, _Composite) and member.selects for member in self.members]
+        )
+        if self.selecting.any():
+            leader = self.members[int(np.argmax(self.selecting))]
+            for k in np.flatnonzero(self.selecting):
+                self.members[k].leader = leader
+
+    def support(self) -> Any:
+        """Where members that select weights have some that are not 0."""
+        if self.l1 == 0.0 or not self.selecting.any():
+            return True
+        voters = self.selecting & (self.pi >= 0.1 * np.max(self.pi[self.selecting]))
+        return np.any([self.members[k].w != 0.0 for k in np.flatnonzero(voters)], axis=0)
+
+    def heard(self) -> Vector:
+        if not self.penalized:
+            return self.pi
+        pi = np.where(self.pi >= 0.3 / len(self.pi), self.pi, 0.0)
+        return np.asarray(pi / pi.sum())
 
     def move(self, X: Vector, y: Vector, weight: Vector) -> None:
         if len(X) != 1:
             raise ValueError("one row at a time")
-        if self.sparse is not None:
-            self.sparse.step(X, y, weight)
-            self.w, self.score = self.sparse.w, self.sparse.score
-            return
         x, label, K = X[0], float(y[0]), len(self.members)
         for k, member in enumerate(self.members):
             # members that tune themselves guard their scores, others do not
@@ -69,16 +108,28 @@ class Mixture(Rule):
             else:
                 self.scores[k] = x @ member.w
             self.member_loss[k] += weight[0] * float(self.loss.value(self.scores[k], label))
-        p = self.score = float(self.pi @ self.scores)
+        heard = self.heard()
+        p = self.score = float(heard @ self.scores)
         g = float(weight[0]) * float(self.loss.slope(p, label))
-        apart = self.scores - p
-        self.c = self.c + g * apart
-        self.V += g**2 * float(self.pi @ apart**2)
+        self.clip.see(label)
+        for member in self.members:
+            if isinstance(member, _Tuned):
+                member.free, member.support = self.free, self.support
+            member.step(X, y, weight)
+        d = g * (self.scores - p)
+        if self.penalized:
+            here = (x != 0.0) & (np.arange(self.n) >= self.free)
+            size = np.abs(np.stack([member.w for member in self.members]))
+            self.psi = np.where(here, self.l1 * size + 0.5 * self.l2 * size**2, self.psi)
+            psi = self.psi.sum(axis=1)
+            d = d + psi - heard @ psi
+        self.c = self.c + d
+        self.V += float(self.pi @ d**2)
         if self.V > 0.0:
             power = -np.sqrt(np.log(K) / self.V) * self.c
             pi = np.exp(power - np.max(power))
             self.pi = (1.0 - self.share) * pi / np.sum(pi) + self.share / K
-        self.clip.see(label)
         for member in self.members:
-            member.step(X, y, weight)
-        self.w = self.pi @ np.stack([member.w for member in self.members])
+            if isinstance(member, _Tuned):
+                member.refresh()
+        self.w = self.heard() @ np.stack([member.w for member in self.members])

@@ -234,7 +234,10 @@ CASES: dict[str, list[tuple[penalties.Penalty, dict[str, Any]]]] = {
         for update in ("explicit", "implicit", "invariant")
         for size in ("largest", "typical")
     ],
-    "DiagonalNewton": [(ZERO, {"size": size}) for size in ("largest", "typical")],
+    "DiagonalNewton": [
+        (one, {"size": size}) for one in (ZERO, L1) for size in ("largest", "typical")
+    ],
+    "PolynomialAverage": [(one, {"rule": REFERENCE["MirrorDescent"]}) for one in (ZERO, L1)],
 }
 
 

@@ -8,6 +8,9 @@ of weight a has loss a l.
 row already count, clipped by `Clip`. `seen_weights` and `score` are those of the last event.
 """
 
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
 import numpy as np
 from scipy.optimize import brentq
 
@@ -34,19 +37,40 @@ class Clip:
 
 
 class _Tuned(Rule):
+    """`free`: how many of the first slots are outside the penalty.
+
+    `composite` takes l1 and l2 (composite.py). `selects`: its zeros decide for others of a mixture,
+    which `support` gives to them.
+    """
+
     batches = False
+    free = 0
+    selects = True
+    composite: ClassVar[Any] = None
+
+    def __new__(cls, *given: Any, **_: Any) -> Self:
+        penalty: Penalty = given[2]
+        penalized = getattr(penalty, "l1", 0.0) > 0.0 or penalty.l2 > 0.0
+        kind: Any = cls.composite if penalized and cls.composite is not None else cls
+        made: Self = object.__new__(kind)
+        return made
 
     def __init__(self, n: int, loss: Loss, penalty: Penalty) -> None:
         super().__init__(n, loss, penalty)
         self.clip = Clip(loss)
         self.score = 0.0
         self.seen_weights = self.w
+        self.support: Callable[[], Any] = lambda: True
 
     def move(self, X: Vector, y: Vector, weight: Vector) -> None:
         if len(X) != 1:
             raise ValueError("one row at a time")
         self.learn(X[0], float(y[0]), float(weight[0]))
         self.clip.see(float(y[0]))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Set the weights, where those of all slots follow from the event or from others."""
 
     def rescaled(self, x: Vector) -> Vector:
         """The weights with which an event with this row is learned."""
@@ -93,22 +117,60 @@ class _Scaled(_Tuned):
 
 
 class BaseRate(_Tuned):
-    """The score of the mean label, on the first `free` slots: an intercept."""
+    """The score of the mean label, on the free slots: an intercept."""
 
-    def __init__(self, n: int, loss: Loss, penalty: Penalty, free: int = 0) -> None:
+    selects = False
+
+    def __init__(self, n: int, loss: Loss, penalty: Penalty) -> None:
         super().__init__(n, loss, penalty)
         self.labels = self.mass = 0.0
-        self.intercept = np.arange(n) < free
 
     def learn(self, x: Vector, y: float, weight: float) -> None:
         self.see(x)
         self.labels += weight * y
         self.mass += weight
 
-    def move(self, X: Vector, y: Vector, weight: Vector) -> None:
-        super().move(X, y, weight)
+    def refresh(self) -> None:
         level = self.clip(self.loss.constant(self.labels / (1.0 + self.mass)))
-        self.w = np.where(self.intercept, level, 0.0)
+        self.w = np.where(np.arange(self.n) < self.free, level, 0.0)
+
+
+class PolynomialAverage(_Tuned):
+    """The average of a rule's weights with polynomial decay (Shamir, Zhang 2013)."""
+
+    selects = False
+
+    def __init__(
+        self,
+        n: int,
+        loss: Loss,
+        penalty: Penalty,
+        rule: Callable[[int, Loss, Penalty], Any],
+        eta: float = 3.0,
+    ) -> None:
+        super().__init__(n, loss, penalty)
+        self.inner, self.eta = rule(n, loss, penalty), eta
+        self.mean, self.largest, self.count = np.zeros((3, n))
+
+    def rescaled(self, x: Vector) -> Vector:
+        above = np.abs(x) > self.largest
+        return np.where(above, self.w * self.largest / np.where(above, np.abs(x), 1.0), self.w)
+
+    def learn(self, x: Vector, y: float, weight: float) -> None:
+        self.see(x)
+        self.inner.free, self.inner.support = self.free, self.support
+        self.inner.step(x, y, weight)
+        self.largest = np.maximum(self.largest, np.abs(x))
+        self.count = self.count + (x != 0.0)
+        w = self.inner.w
+        share = (1.0 + self.eta) / (self.count + self.eta)
+        going = (w != 0.0) & (self.mean != 0.0)
+        mean = np.where(going, self.mean + share * (w - self.mean), w)
+        self.mean = np.where(x != 0.0, mean, self.mean)
+
+    def refresh(self) -> None:
+        self.inner.refresh()
+        self.w = np.where(self.inner.w != 0.0, self.mean, 0.0)
 
 
 def implicit(loss: Loss, p: float, y: float, B: float) -> float:
@@ -168,12 +230,27 @@ class NormalizedAdaptive(_Scaled):
         return leaving(self.loss, p, y, h)
 
 
+class MirrorDescent(NormalizedAdaptive):
+    """The same steps without a penalty; with one they differ."""
+
+    def __init__(
+        self,
+        n: int,
+        loss: Loss,
+        penalty: Penalty,
+        rate: float = 1.0,
+        update: str = "invariant",
+        size: str = "typical",
+    ) -> None:
+        super().__init__(n, loss, penalty, rate, update, size)
+
+
 class DiagonalNewton(_Scaled):
     def __init__(
         self, n: int, loss: Loss, penalty: Penalty, prior: float = 3.0, size: str = "largest"
     ) -> None:
         super().__init__(n, loss, penalty, size)
-        self.q = np.full(n, prior)
+        self.prior, self.q = prior, np.full(n, prior)
 
     def learn(self, x: Vector, y: float, weight: float) -> None:
         p = self.see(x)

@@ -9,8 +9,8 @@ import pytest
 
 import streamlearn as sl
 from tests.reference.losses import Logistic
+from tests.reference.mixture import Mixture
 from tests.reference.penalties import ElasticNet
-from tests.reference.sparse import _SparseMixture
 from tests.support.members import N, close, stream_for
 
 LOGISTIC = sl.losses.Logistic()
@@ -20,7 +20,8 @@ def test_intercept_is_outside_the_penalty() -> None:
     data = stream_for(LOGISTIC)
     model = sl.LinearClassifier(penalty=sl.penalties.ElasticNet(0.02, 0.1))
     scores = model.progressive_rows(data.rows, data.y, data.w)
-    slow = _SparseMixture(N + 1, Logistic(), ElasticNet(0.02, 0.1), free=1)
+    slow = Mixture(N + 1, Logistic(), ElasticNet(0.02, 0.1))
+    slow.free = 1
     for i in np.flatnonzero(data.w):
         slow.step(np.r_[1.0, data.X[i]], data.y[i], data.w[i])
         assert scores[i] == pytest.approx(slow.score, rel=1e-9, abs=1e-12)

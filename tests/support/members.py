@@ -73,6 +73,8 @@ def dense_value(value: Any) -> Any:
         return None  # the default members, which penalties change
     if isinstance(value, tuple) and value and isinstance(value[0], sl.rules.Rule):
         return [maker(rule) for rule in value]
+    if isinstance(value, sl.rules.Rule):
+        return maker(value)
     return value
 
 
