@@ -144,7 +144,7 @@ cdef class FTRLCoinBetting(Composite):
         self.unclipped_score = p
         return self.clip(p)
 
-    def scoring(self):
+    def scoring(self, sizes=None):
         """Return how `predict` computes a score."""
         cells = self.slots()
         columns = {

@@ -155,6 +155,13 @@ def strongly_convex(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> st
     )
 
 
+def pace_needs_strengths(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
+    """Require l1 and l2 for gamma="auto", which learns from scores proportional to 1/gamma."""
+    if rule.params.get("gamma") != "auto" or penalty.simple:
+        return None
+    return "gamma='auto' needs Zero, L1, L2, ElasticNet or Ball; give gamma a number"
+
+
 def no_enhanced_l1(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
     """Require h = |w|^2/2 for the enhanced l1 of [Xiao10] Algorithm 2."""
     if rule.params.get("rho", 0.0) == 0.0 or not (penalty.own_geometry or penalty.on_simplex):

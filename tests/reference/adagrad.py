@@ -49,17 +49,26 @@ class FTRLProximal(Rule):
     """Per coordinate; the penalty weighs once, not t times."""
 
     def __init__(
-        self, n: int, loss: Loss, penalty: Penalty, alpha: float = 0.1, beta: float = 1.0
+        self, n: int, loss: Loss, penalty: Penalty, alpha: float | str = 0.1, beta: float = 1.0
     ) -> None:
         super().__init__(n, loss, penalty)
-        self.alpha, self.beta = alpha, beta
+        self.auto, self.beta = isinstance(alpha, str), beta
+        self.alpha = 1.0 if isinstance(alpha, str) else alpha
+        self.events = self.features = self.roots = 0.0
         self.z = np.zeros(n)
         self.n_sum = np.zeros(n)  # the paper's n_i
 
     def move(self, X: Vector, y: Vector, weight: Vector) -> None:
         g = self.gradient(X, y, weight)
-        sigma = (np.sqrt(self.n_sum + g**2) - np.sqrt(self.n_sum)) / self.alpha
-        self.z = self.z + g - sigma * self.w
+        before = (self.beta + np.sqrt(self.n_sum)) / self.alpha
+        self.events += len(X)
+        self.features += float(np.count_nonzero(X))
+        self.roots += float(np.sum(np.sqrt(np.abs(X))))
+        if self.auto and self.roots > 0.0:
+            size = (self.roots / self.features) ** 2
+            self.alpha = 2.0 * float(np.sqrt(self.events / self.features)) / size
+        sigma = (self.beta + np.sqrt(self.n_sum + g**2)) / self.alpha - before
+        self.z = self.z + g - np.where(np.any(X != 0.0, axis=0), sigma, 0.0) * self.w
         self.n_sum = self.n_sum + g**2
         # for l1 and l2: 0 if |z| <= l1, else -(z - sgn(z) l1)/((beta + sqrt n)/alpha + l2)
         seen = self.n_sum > 0.0

@@ -36,7 +36,8 @@ class _Composite(_Tuned):
 
     def strengths(self) -> tuple[Vector, Vector]:
         inside = np.arange(self.n) >= self.free
-        return self.penalty.l1 * inside, self.penalty.l2 * inside  # type: ignore[attr-defined]
+        l1 = float(getattr(self.penalty, "l1", 0.0))
+        return np.where(inside, l1, 0.0), np.where(inside, self.penalty.l2, 0.0)
 
     def soft(self) -> Vector:
         l1, _ = self.strengths()

@@ -28,18 +28,32 @@ class DualAveraging(Rule):
         n: int,
         loss: Loss,
         penalty: Penalty,
-        gamma: float = 1.0,
+        gamma: float | str = 1.0,
         rho: float = 0.0,
         schedule: str = "sqrt",
     ) -> None:
         super().__init__(n, loss, penalty)
         self.gamma, self.rho, self.schedule = gamma, rho, SCHEDULES[schedule]
         self.s = np.zeros(n)
+        self.squares = self.pace = self.pace_squares = 0.0
 
     def move(self, X: Vector, y: Vector, weight: Vector) -> None:
-        self.s = self.s + self.gradient(X, y, weight)
-        beta = self.schedule(self.gamma, self.t)
+        g = self.gradient(X, y, weight)
+        self.s = self.s + g
+        if isinstance(self.gamma, str):
+            beta = self.learned_beta(g)
+        else:
+            beta = self.schedule(self.gamma, self.t)
         self.w = self.penalty.argmin(self.s, float(self.t), beta, self.rho)
+
+    def learned_beta(self, g: Vector) -> float:
+        """AdaGrad on a, where beta = e^-a sqrt(sum |g|^2)."""
+        slope = float(g @ self.w)
+        self.squares += float(g @ g)
+        self.pace_squares += slope**2
+        if self.pace_squares > 0.0:
+            self.pace -= 0.25 * slope / self.pace_squares**0.5
+        return float(np.exp(-self.pace)) * self.squares**0.5 if self.squares > 0.0 else 1.0
 
 
 class PNormDualAveraging(Rule):

@@ -15,6 +15,11 @@ PENALTIES = [sl.penalties.L1(0.02), sl.penalties.L2(0.1), sl.penalties.ElasticNe
 LOSSES = [sl.losses.Logistic(), sl.losses.Hinge(), sl.losses.Squared()]
 
 
+def shares_of(model: Any) -> Any:
+    [mixture] = model.engine.learner.rules()
+    return mixture.shares
+
+
 @pytest.mark.parametrize("penalty", PENALTIES, ids=repr)
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_default_is_the_mixture_of_its_parts(loss: Any, penalty: Any) -> None:
@@ -25,7 +30,7 @@ def test_default_is_the_mixture_of_its_parts(loss: Any, penalty: Any) -> None:
     close(scores[1], scores[0])
     close(parts.coef(N), whole.coef(N))
     assert parts.intercept == pytest.approx(whole.intercept, rel=1e-9)
-    shares = [model.engine.learner.rules()[0].shares for model in (whole, parts)]
+    shares = [shares_of(model) for model in (whole, parts)]
     np.testing.assert_allclose(shares[1], shares[0], rtol=1e-9)
 
 
@@ -72,8 +77,7 @@ def test_members_with_too_many_weights_lose_their_share() -> None:
     rules = [sl.rules.AdaGrad(1.0), sl.rules.NormalizedAdaptive(2.0, size="typical")]
     model = sl.LinearClassifier(sl.rules.Mixture(rules), penalty=sl.penalties.L1(0.01))
     model.learn_rows(X, y)
-    [mixture] = model.engine.learner.rules()
-    assert mixture.shares[1] > 0.9
+    assert shares_of(model)[1] > 0.9
     assert model.nonzero == 0
 
 
