@@ -199,6 +199,8 @@ class Writer:
 
     def time_parts(self, kind: kinds.Time) -> list[str]:
         """Return what the parts of a time add."""
+        if kind.order is not None:
+            raise self.refused("is a time with an order")
         value = f"CAST({self.column} AS VARCHAR)"
         scale = {"s": "1e0", "ms": "1e-3", "us": "1e-6", "ns": "1e-9"}[kind.unit]
         seconds = f"floor(TRY_CAST({value} AS DOUBLE) * {scale})"

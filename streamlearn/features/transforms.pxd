@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
+from streamlearn.features.calendar cimport DateOrder
 from streamlearn.features.pieces cimport Pieces, Text
 
 cdef enum:  # fields that no transform reads, in place of its number
@@ -52,6 +53,7 @@ cdef struct Transform:
     # times
     bint hour, weekday, month
     double unit
+    DateOrder order
     const int64_t* zone_starts
     const int64_t* zone_offsets
     Py_ssize_t zone_count, zone_at  # where the last time was

@@ -18,12 +18,15 @@ from streamlearn.errors import ModelFileError
 
 from streamlearn.core.memory cimport reallocate
 from streamlearn.core.numbers cimport value_at
-from streamlearn.features.calendar cimport month_of, scan_time
+from streamlearn.features.calendar cimport (
+    ISO, YMD, DateOrder, date_of_number, month_of, scan_date, scan_time,
+)
 from streamlearn.features.pieces cimport TEXT, Piece, Pieces, Text
 from streamlearn.features.text cimport copy_text, hash_text, put_utf8, read_utf8
 
 from streamlearn.features import fields as kinds
 from streamlearn.features import zones
+from streamlearn.features.calendar import ORDERS
 from streamlearn.features.fields import spec as declarations
 from streamlearn.features.fields import time as times
 from streamlearn.features.pieces import field_error, short_repr
@@ -141,6 +144,7 @@ cdef class Transforms(Pieces):
             t.hour, t.weekday, t.month = [part in field.parts for part in ("hour", "weekday",
                                                                            "month")]
             t.unit = times.UNITS[field.unit]
+            t.order = <DateOrder> <int> ORDERS[field.order]
             starts, seconds = zones.offsets(field.zone)
             self.held += [starts, seconds]
             t.zone_starts = <const int64_t*> <size_t> starts.ctypes.data
@@ -510,12 +514,16 @@ cdef class Transforms(Pieces):
                 length -= 1
             while length and is_blank(p[length - 1]):
                 length -= 1
-            read = scan_time(p, length, &seconds)
+            read = scan_time(p, length, &seconds) or (
+                t.order != ISO and scan_date(p, length, t.order, &seconds))
         if not read and self.number_of(value, &x, False):
-            x = floor(x * t.unit)
-            read = FIRST_SECOND <= x < LAST_SECOND
-            if read:
-                seconds = <int64_t> x
+            if t.order == YMD:
+                read = date_of_number(x, &seconds)
+            else:
+                x = floor(x * t.unit)
+                read = FIRST_SECOND <= x < LAST_SECOND
+                if read:
+                    seconds = <int64_t> x
         elif not read and value.kind == A_TEXT:
             with gil:
                 try:
@@ -526,7 +534,7 @@ cdef class Transforms(Pieces):
         if not read or not FIRST_SECOND <= seconds < LAST_SECOND:
             self.invalid_value(
                 t, name, value, b"a time in ISO 8601, or a number of its `unit` since 1970, from"
-                b" 1900 to 2100")
+                b" 1900 to 2100; for 31.12.2026 declare time(order=dmy)")
             return 0
         low = t.zone_at
         if seconds < t.zone_starts[low] or (

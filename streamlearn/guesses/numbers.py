@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from streamlearn.features.calendar import date_seconds
 from streamlearn.features.fields import Category, Ignore, Number
 from streamlearn.guesses import shapes
 from streamlearn.guesses.column import Column, Guess
@@ -47,6 +48,16 @@ def moment(column: Column, x: Array) -> Guess | None:
             if column.distinct > 2 and (means_time(column.name) or ascending):
                 return Guess(parts_of(seconds, unit), f"times in {unit} since 1970")
     return None
+
+
+def day(column: Column, x: Array) -> Guess | None:
+    """Dates that are written as numbers, such as 20260131."""
+    if x.min() < 1900_01_01 or x.max() > 2100_12_31 or column.distinct <= 2:
+        return None
+    seconds = [date_seconds(value, "ymd") for value in x.tolist()]
+    if None in seconds:
+        return None
+    return Guess(parts_of(np.array(seconds), order="ymd"), "dates as YYYYMMDD")
 
 
 def key(column: Column, x: Array) -> Guess | None:
@@ -129,6 +140,7 @@ def quantity(column: Column, x: Array) -> Guess:
 RULES: tuple[Callable[[Column, Array], Guess | None], ...] = (
     constant,
     moment,
+    day,
     key,
     padded,
     flag,

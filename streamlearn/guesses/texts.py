@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from streamlearn.features.fields import Auto, Category, Ignore, List, Text
 from streamlearn.guesses.column import Column, Guess
-from streamlearn.guesses.times import parts_of, seconds_of
+from streamlearn.guesses.times import ordered_dates, parts_of, seconds_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from streamlearn.core.arrays import Array
 
 WORDS = 2.5  # of a value, in the mean, from which it is a text
 DISTINCT = 0.2  # share of values of texts that are distinct
@@ -51,11 +53,24 @@ def lists(column: Column) -> Guess | None:
 def times(column: Column) -> Guess | None:
     """Dates and times in ISO 8601, or of such a type."""
     seconds = seconds_of(column.present)
-    return (
-        None
-        if seconds is None
-        else Guess(parts_of(seconds), "dates" if not (seconds % 86400).any() else "times")
-    )
+    return None if seconds is None else Guess(parts_of(seconds), what_times(seconds))
+
+
+def dates(column: Column) -> Guess | None:
+    """Dates and times in another form, if it is clear what is the day, and what is the month."""
+    found = ordered_dates(column.present)
+    if found is None:
+        return None
+    seconds, orders = found
+    if len(orders) > 1:
+        ways = " or ".join(f"time(order={order})" for order in orders)
+        return Guess(Category(), f"{what_times(seconds)}, day or month first? declare {ways}")
+    return Guess(parts_of(seconds, order=orders[0]), f"{what_times(seconds)}, {orders[0]}")
+
+
+def what_times(seconds: Array) -> str:
+    """Return whether times are days."""
+    return "dates" if not (seconds % 86400).any() else "times"
 
 
 def mixed(column: Column) -> Guess | None:
@@ -115,6 +130,7 @@ RULES: tuple[Callable[[Column], Guess | None], ...] = (
     bools,
     lists,
     times,
+    dates,
     mixed,
     constant,
     sets,
