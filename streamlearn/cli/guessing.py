@@ -40,11 +40,11 @@ class Guesses:
     settings: config.Config
     fields: dict[str, Guess] = field(default_factory=dict)  # those that are not declared
     rows: int = 0  # looked at
-    delimiter: str | None = None
+    table: dict[str, str] = field(default_factory=dict)  # keys of [format] that were guessed
     regression: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.fields or self.regression or self.delimiter)
+        return bool(self.fields or self.regression or self.table)
 
     def facts(self) -> dict[str, dict[str, str]]:
         """Return kind and reason of each field."""
@@ -61,8 +61,10 @@ class Guesses:
         """Yield configuration with the reasons as comments."""
         yield f"# guessed from the first {self.rows:,} rows"
         yield "# --field NAME=KIND overrules a guess, --no-guess turns all off"
-        if self.delimiter is not None:
-            yield from ("[format]", f"delimiter = {plan.toml(self.delimiter)}", "")
+        if self.table:
+            yield "[format]"
+            yield from (f"{key} = {plan.toml(value)}" for key, value in self.table.items())
+            yield ""
         yield "[features.fields]"
         fields = list(self.settings.features.fields.items())
         texts = {name: f"{plan.key(name)} = {plan.toml(text)}" for name, text in fields}
@@ -120,7 +122,15 @@ def understand(given: config.Config, source: SourcePart, options: Options) -> Gu
     except BaseException:
         source.close()
         raise
-    sample = Sample(records, table.kind, roles, delimiter=table.delimiter, columns=table.columns)
+    may_have_commas = table.kind == "csv" and table.delimiter != "," and options.decimal is None
+    sample = Sample(
+        records,
+        table.kind,
+        roles,
+        delimiter=table.delimiter,
+        columns=table.columns,
+        decimal=None if may_have_commas else table.decimal,
+    )
     guesses = guess_fields(sample.columns, typed=table.kind != "csv")
     guesses |= {name: Guess(Ignore(), kind) for name, kind in source.meaningless().items()}
     fields = {
@@ -133,12 +143,17 @@ def understand(given: config.Config, source: SourcePart, options: Options) -> Gu
     regression = not says_task(options) and are_numbers(sample.labels)
     settings = replace(
         settings,
-        format=with_classes(table, sample, options),
+        format=replace(with_classes(table, sample, options), decimal=sample.decimal),
         features=replace(features, fields=ordered),
         learners=(replace(learner, task="regression") if regression else learner,),
     )
-    delimiter = table.delimiter if table.delimiter not in {",", options.delimiter} else None
-    return Guesses(settings, fields, sample.rows, delimiter, regression)
+    found = {"delimiter": (table.delimiter, ","), "decimal": (sample.decimal, ".")}
+    of_table = {
+        key: value
+        for key, (value, default) in found.items()
+        if value not in {default, getattr(options, key)}
+    }
+    return Guesses(settings, fields, sample.rows, of_table, regression)
 
 
 def with_classes(

@@ -114,6 +114,12 @@ def add_format(parser: Parser) -> None:
         "--delimiter", metavar="CHAR", type=delimiter, help=r"delimiter, such as ; or \t (csv)"
     )
     group.add_argument(
+        "--decimal",
+        choices=[".", ","],
+        metavar="CHAR",
+        help="what is before the decimals of numbers (csv; default: a point)",
+    )
+    group.add_argument(
         "--columns", metavar="A,B", type=names, help="column names, if there is no header (csv)"
     )
     group.add_argument(

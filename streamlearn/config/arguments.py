@@ -30,6 +30,7 @@ OPTIONS = {
     "format.kept": "--kept",
     "format.id": "--id",
     "format.delimiter": "--delimiter",
+    "format.decimal": "--decimal",
     "format.columns": "--columns",
     "features.fields": "--field",
     "features.bits": "--hash",
@@ -63,6 +64,8 @@ def settings(
     if getattr(options, "hash", None) is not None:
         given |= {"features.kind": "hashing", "features.bits": options.hash}
     given = {key: value for key, value in given.items() if value is not None}
+    if given.get("format.decimal") == "," and "format.delimiter" not in given | saved:
+        given["format.delimiter"] = ";"  # as spreadsheets write decimal commas
     source: dict[str, Any] = {"kind": "file", "paths": options.files}
     if options.files == ["-"]:
         source = {"kind": "stdin"}
@@ -93,6 +96,7 @@ def format_keys(options: Namespace, default: str | None) -> dict[str, Any]:
         "format.kept": options.kept,
         "format.id": options.id,
         "format.delimiter": delimiter,
+        "format.decimal": options.decimal,
         "format.columns": options.columns,
     }
 

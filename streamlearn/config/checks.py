@@ -343,13 +343,18 @@ def delimiter(format: FormatConfig) -> Problems:  # noqa: A002 - the table's nam
         checked(format.delimiter)
     except ValueError as error:
         yield ConfigProblem("format.delimiter", str(error))
+    if format.delimiter == format.decimal:
+        yield ConfigProblem(
+            "format.decimal",
+            "is also the delimiter: set another one (format.delimiter, --delimiter)",
+        )
 
 
 def format_kind(format: FormatConfig) -> Problems:  # noqa: A002 - the table's name
     """Check the kind of format and the keys that depend on it."""
     yield from format_name(format, "format")
     if format.kind != "csv":
-        for name, default in (("delimiter", ","), ("columns", ())):
+        for name, default in (("delimiter", ","), ("decimal", "."), ("columns", ())):
             if getattr(format, name) != default:
                 yield ConfigProblem(f"format.{name}", 'requires kind = "csv"')
     if len(set(format.columns)) < len(format.columns):

@@ -216,6 +216,8 @@ class FormatConfig(RecordFormatConfig, frozen=True):
     - A column that [features.fields] does not declare has numbers or text. Which of them is
       inferred from the first 1000 records before any is learned. So is the type of the label,
       unless `labels` lists all of them.
+    - With `decimal = ","` numbers are written as 1.234,5; points are only between groups of three
+      digits.
     - Empty values and `NA`, `N/A`, `NaN`, `null`, `None` and `?`, in any case, are missing: the
       event does not have the field.
     """
@@ -273,6 +275,10 @@ class FormatConfig(RecordFormatConfig, frozen=True):
         Literal["s", "ms", "us", "ns"], about("unit of numeric times since 1970")
     ] = "s"
     delimiter: Annotated[str, about("separator of values (csv)", min_length=1, max_length=1)] = ","
+    decimal: Annotated[
+        Literal[".", ","],
+        about("what is before the decimals of numbers; with a comma, 1.234,5 is 1234.5 (csv)"),
+    ] = "."
     columns: Annotated[
         tuple[str, ...], about("column names, for files without a header (csv)")
     ] = ()

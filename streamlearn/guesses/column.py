@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from streamlearn.stream.formats.csv import with_point
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -79,6 +81,13 @@ class Column:
         if not strays or strays > MOST_STRAYS * len(self.present):
             return None
         return Column(self.name, [value if is_number(value) else None for value in self.values])
+
+    @cached_property
+    def with_points(self) -> Column:
+        """The column with decimal points in the place of commas, if its values are such numbers."""
+        texts = [with_point(value) if isinstance(value, str) else value for value in self.values]
+        found = Column(self.name, texts)
+        return self if found.numbers is None and found.without_strays is None else found
 
     @cached_property
     def counts(self) -> Array:

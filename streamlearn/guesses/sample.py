@@ -8,10 +8,10 @@ import msgspec
 
 from streamlearn.errors import InvalidEventError
 from streamlearn.guesses.column import Column, columns_of
-from streamlearn.stream.formats.csv import BLANKS, DELIMITERS, MISSING, split_row
+from streamlearn.stream.formats.csv import BLANKS, DELIMITERS, MISSING, split_row, with_point
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from streamlearn.stream import Fields
 
@@ -30,8 +30,9 @@ class Sample:
         `"csv"`, or a format whose records are JSON objects, also those of rows of columns.
     roles
         The roles of fields; only fields without one are features.
-    delimiter, columns
-        Of CSV: what separates values, and the names of columns without a header.
+    delimiter, columns, decimal
+        Of CSV: what separates values, the names of columns without a header, and what is before
+        the decimals of numbers; None: it is guessed.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Sample:
         *,
         delimiter: str = ",",
         columns: Sequence[str] = (),
+        decimal: str | None = ".",
     ) -> None:
         rows = rows_of_csv(records, delimiter, columns) if kind == "csv" else rows_of_json(records)
         found, width = [], 0
@@ -54,6 +56,11 @@ class Sample:
         split = [roles.split(row) for row in found]
         self.columns = columns_of(features for features, _ in split)
         self.labels = Column(roles.label or "", [found.get("label") for _, found in split])
+        every = [*self.columns, self.labels]
+        self.decimal = guess_decimal(every) if decimal is None else decimal
+        if self.decimal == ",":
+            self.columns = [column.with_points for column in self.columns]
+            self.labels = self.labels.with_points
 
 
 def rows_of_csv(
@@ -102,3 +109,21 @@ def guess_delimiter(record: bytes, label: str | None) -> str:
             continue
         best = max(best, (label in names, len(names), delimiter), key=lambda one: one[:2])
     return best[2]
+
+
+def guess_decimal(columns: Iterable[Column]) -> str:
+    """Return what is before the decimals of numbers: a comma if numbers have it in some column.
+
+    >>> guess_decimal([Column("price", ["2,50", "1.000,00"]), Column("n", ["1", "2"])])
+    ','
+    >>> guess_decimal([Column("price", ["2,50", "free"]), Column("x", ["0.5"])])
+    '.'
+    """
+    found = "."
+    for column in columns:
+        texts = [value for value in column.present if isinstance(value, str)]
+        if column.numbers is not None and any("." in x and with_point(x) == x for x in texts):
+            return "."  # 1.5; but 1.500 may have a point between groups of digits
+        if column.with_points is not column and any("," in text for text in texts):
+            found = ","
+    return found

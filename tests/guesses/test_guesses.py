@@ -72,6 +72,28 @@ KINDS: dict[str, tuple[str, list[Any], str]] = {
         "time",
     ),
     "ISO 8601": ("a", [(START + timedelta(hours=n)).isoformat() for n in range(N)], "time"),
+    "dates with points": (
+        "a",
+        [f"{START + timedelta(n % 300):%d.%m.%Y}" for n in range(N)],
+        "time",
+    ),
+    "dates with slashes": (
+        "a",
+        [f"{START + timedelta(n % 99):%m/%d/%y}" for n in range(N)],
+        "time",
+    ),
+    "times of day": (
+        "a",
+        [f"{START + timedelta(0, 999 * n):%d-%b-%Y %H:%M}" for n in range(N)],
+        "time",
+    ),
+    "dates as numbers": (
+        "a",
+        [int(f"{START + timedelta(n % 99):%Y%m%d}") for n in range(N)],
+        "time",
+    ),
+    "dates of any order": ("a", [f"{n % 12 + 1}/{n % 7 + 1}/2026" for n in range(N)], "category"),
+    "versions": ("a", [f"{n % 12 + 1}.{n % 7 + 1}.{n % 20}" for n in range(N)], "category"),
     "dates": ("a", [date(2024, 1, 1 + n % 28) for n in range(N)], "time"),
     "prose": ("a", [" ".join(map(str, row)) for row in rng.integers(99, size=(N, 6))], "text"),
     "links": ("a", [f"https://x.org/{n}/{n % 9}" for n in range(N)], "text"),
@@ -119,6 +141,31 @@ def test_months_are_features_where_seasons_return() -> None:
         field = guess_fields([Column("x", values)])["x"].field
         assert isinstance(field, sl.fields.Time)
         assert (field.hour, field.weekday, field.month) == (True, True, month)
+
+
+@pytest.mark.parametrize(
+    ("form", "order"),
+    [("%d.%m.%Y", "dmy"), ("%d/%m/%Y", "dmy"), ("%m/%d/%Y %I:%M %p", "mdy"), ("%Y/%m/%d", "ymd")],
+)
+def test_the_order_of_dates(form: str, order: str) -> None:
+    values = [f"{START + timedelta(hours=5 * n):{form}}" for n in range(N)]
+    field = guess_fields([Column("x", values)])["x"].field
+    assert isinstance(field, sl.fields.Time)
+    assert (field.order, field.hour, field.month) == (order, "%I" in form, True)
+    of_iso = sl.Names(fields={"x": sl.fields.Time(hour=field.hour, weekday=True, month=True)})
+    other = sl.Names(fields={"x": field})
+    for n in range(0, N, 7):
+        moment = START + timedelta(hours=5 * n)
+        row = of_iso.read_event({"x": moment})
+        assert [of_iso.names()[slot] for slot, _ in row] == [
+            other.names()[slot] for slot, _ in other.read_event({"x": values[n]})
+        ]
+
+
+def test_dates_whose_order_is_not_clear_are_asked_about() -> None:
+    guess = guess_fields([Column("x", [f"{n % 12 + 1}/{n % 7 + 1}/2026" for n in range(N)])])["x"]
+    for order in ("dmy", "mdy"):
+        assert f"time(order={order})" in guess.reason
 
 
 def test_inner_fields_are_columns() -> None:
@@ -204,6 +251,35 @@ def test_the_same_table_in_any_format_gives_the_same_model(
         "price": "number",
         "note": "text",
     }
+
+
+def test_decimal_commas_are_guessed_and_saved(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, given = [], table()
+    for name in ("points", "commas"):
+        rows = [dict(row) for row in given]
+        for n, row in enumerate(rows):
+            price = row["price"]
+            row["y"] = f"{price or 1.5:.2f}"
+            row["big"] = f"{37.5 * n:,.2f}" if name == "commas" else f"{37.5 * n:.2f}"
+            if name == "commas":
+                row["y"] = row["y"].replace(".", ",")
+                row["big"] = row["big"].translate(str.maketrans(",.", ".,"))
+                row["price"] = None if price is None else str(price).replace(".", ",")
+        path, saved = tmp_path / f"{name}.csv", str(tmp_path / f"{name}.model")
+        path.write_text(as_csv(rows, ";"))
+        facts = trained(capsys, path, "--save", saved)
+        assert main(["test", saved, str(path), "--json"]) == 0
+        tested = json.loads(capsys.readouterr().out)
+        assert main(["predict", saved, str(path)]) == 0
+        found.append((facts["fields"], facts["R2"], tested, capsys.readouterr().out))
+    assert found[0] == found[1]
+    path = tmp_path / "commas.csv"
+    assert main(["train", str(path), "--label", "y"]) == 0
+    printed = capsys.readouterr().out.partition("   average")[0]
+    assert tomllib.loads(printed)["format"] == {"delimiter": ";", "decimal": ","}
+    assert "R2" not in trained(capsys, path, "--decimal", ".", "--max-classes", "900")
 
 
 def test_what_is_printed_is_a_configuration_that_reads_events_alike(

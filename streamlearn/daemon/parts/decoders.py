@@ -79,6 +79,7 @@ def decoder(
         learners,
         delimiter=table.delimiter,
         columns=table.columns,
+        decimal=table.decimal,
         schemas=schemas(settings, table),
     )
 

@@ -6,6 +6,8 @@ from streamlearn.stream.formats.text_decoder import TextDecoder
 
 SAMPLE: int
 DELIMITERS: str
+DECIMALS: tuple[str, ...]
+NUMBER_KINDS: tuple[str, ...]
 BLANKS: str
 FAULTS: dict[int, str]
 MISSING: frozenset[str]
@@ -20,6 +22,7 @@ class CSVDecoder(TextDecoder):
         *,
         delimiter: str = ",",
         columns: Sequence[str] = (),
+        decimal: str = ".",
     ) -> None: ...
     @property
     def columns(self) -> tuple[str, ...]: ...
@@ -34,4 +37,5 @@ class CSVDecoder(TextDecoder):
 
 def dots(name: str) -> list[int]: ...
 def split_row(record: bytes, delimiter: str) -> list[str]: ...
+def with_point(text: str) -> str: ...
 def number(text: str) -> float | None: ...

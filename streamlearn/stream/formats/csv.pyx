@@ -32,12 +32,14 @@ from streamlearn.stream.sources.rows cimport (
 from streamlearn.features.put cimport put_number, put_text
 from streamlearn.stream.formats.text_decoder cimport TextDecoder
 
-from streamlearn.features.fields import Auto, Ignore, Interaction, spec
+from streamlearn.features.fields import Auto, Buckets, Ignore, Interaction, Number, spec
 from streamlearn.features.pieces import short_repr
 from streamlearn.stream.sources.rows import checked
 
 SAMPLE = 1000  # rows, with the header, from which types are inferred
 DELIMITERS = ";\t|,"
+DECIMALS = (".", ",")
+NUMBER_KINDS = (Number.kind, Buckets.kind)
 MISSING = frozenset(["", "na", "n/a", "nan", "null", "none", "?"])
 BLANKS = " \t\r\n\v\f"
 FAULTS = {
@@ -54,15 +56,17 @@ cdef struct Column:
     Role role
     int field  # what the reader does with a feature
     bint numbers
+    bint has_commas  # numbers may have a decimal comma
 
 
 cdef class CSVDecoder(TextDecoder):
     """Rows of delimited values, quoted as by spreadsheets.
 
-    `columns` names the columns of data without a header. Headers of later files are skipped. Types
-    are inferred of columns that the reader does not declare, and of the label unless all labels are
-    given. Values keep their type: labels such as `true` and `1` are a bool and a number, others are
-    text.
+    `columns` names the columns of data without a header. With `decimal=","` numbers are written as
+    1.234,5: a comma before the decimals, points, if any, between groups of three digits. Headers of
+    later files are skipped. Types are inferred of columns that the reader does not declare, and of
+    the label unless all labels are given. Values keep their type: labels such as `true` and `1` are
+    a bool and a number, others are text.
 
     >>> from streamlearn import Names
     >>> from streamlearn.stream import Events, Fields
@@ -79,6 +83,7 @@ cdef class CSVDecoder(TextDecoder):
     cdef str delimiter
     cdef bytes sign
     cdef Delimiter by
+    cdef bint has_commas
     cdef bytes header
     # The columns:
     cdef dict untyped  # those whose type is yet to be inferred
@@ -98,11 +103,15 @@ cdef class CSVDecoder(TextDecoder):
     cdef Value label
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False, *, delimiter=",",
-                 columns=()):
+                 columns=(), decimal="."):
         TextDecoder.__init__(self, reader, fields, learners, grow_always)
         self.delimiter = checked(delimiter)
         self.sign = self.delimiter.encode()
         self.by = Delimiter(PyBytes_AS_STRING(self.sign), PyBytes_GET_SIZE(self.sign))
+        if decimal not in DECIMALS or decimal == delimiter:
+            raise ValueError(f"decimal={decimal!r}: expected a point, or a comma that is not the"
+                             " delimiter")
+        self.has_commas = decimal == ","
         self.has_groups = len(self.reader.groups) > 0
         self.columns = ()
         self.types = {}
@@ -206,7 +215,7 @@ cdef class CSVDecoder(TextDecoder):
                 for name, value in zip(order, row, strict=True):
                     if name not in self.untyped or are_text.get(name):
                         continue
-                    if number(value) is not None:
+                    if number(with_point(value) if self.has_commas else value) is not None:
                         are_text[name] = False
                     elif value.strip(BLANKS).lower() not in MISSING:
                         are_text[name] = True
@@ -255,6 +264,9 @@ cdef class CSVDecoder(TextDecoder):
                 text, FEATURE if column.field == AUTO else
                 SKIPPED if column.field == IGNORED else DECLARED)
             column.numbers = self.types.get(text) == "numbers" and column.role != ID
+            column.has_commas = self.has_commas and (
+                column.numbers or column.role in (WEIGHT, TIME)
+                or (column.role == DECLARED and self.reader.kind_of(column.field) in NUMBER_KINDS))
             self.may_repeat |= column.role == FEATURE and "=" in text
             self.lengths[<unsigned char>name[0] if column.length else 0] |= (
                 <uint64_t>1 << (column.length & 63))
@@ -366,7 +378,8 @@ cdef class CSVDecoder(TextDecoder):
         cdef const char* q
         cdef double x
         cdef Value value
-        if column.numbers and column.role == FEATURE and begins_number(p[quoted]):
+        if column.numbers and column.role == FEATURE and not column.has_commas and (
+                begins_number(p[quoted])):
             q = value_at(p + quoted, end, &x)  # nearly always the whole value
             if q != NULL and quoted:
                 q = q + 1 if q[0] == b'"' else NULL
@@ -383,6 +396,8 @@ cdef class CSVDecoder(TextDecoder):
             return q
         if value.doubled:
             self.unquote(&value)
+        elif column.has_commas:
+            self.replace_comma(&value)
         if column.role != DECLARED and column.role != FEATURE:
             self.read_role(column, &value)
         if column.role == DECLARED or (column.role == TIME and self.time_is_feature):
@@ -479,7 +494,7 @@ cdef class CSVDecoder(TextDecoder):
         cdef char* to
         if self.room < self.length:  # then it has no values yet
             self.make_room()
-        to = self.scratch + self.used
+        to = self.scratch + PADDING + self.used
         value.text = to
         while p < end:
             to[0] = p[0]
@@ -489,8 +504,23 @@ cdef class CSVDecoder(TextDecoder):
         self.used += value.length
         return 0
 
+    cdef int replace_comma(self, Value* value) except -1 nogil:
+        """Write a number with a decimal comma as one with a point; other values stay."""
+        cdef Py_ssize_t length
+        cdef char* to
+        if self.room < self.length:  # then it has no values yet
+            self.make_room()
+        to = self.scratch + PADDING + self.used
+        trim(value)
+        length = write_with_point(value.text, value.length, to)
+        if length:
+            value.text, value.length = to, length
+            to[length] = b" "  # ends the number
+            self.used += length + 1
+        return 0
+
     cdef int make_room(self) except -1 with gil:
-        cdef void* to = PyMem_Realloc(self.scratch, 2 * self.length)
+        cdef void* to = PyMem_Realloc(self.scratch, 2 * self.length + 2 * PADDING)
         if to == NULL:
             raise MemoryError(f"a row of {self.length} bytes")
         self.scratch = <char*>to
@@ -515,6 +545,49 @@ cdef inline bint is_empty(const char* p, const char* end) noexcept nogil:
     while p < end and is_blank(p[0]):
         p += 1
     return p == end
+
+
+cdef inline bint is_digit(char c) noexcept nogil:
+    return 48 <= c <= 57
+
+
+cdef inline Py_ssize_t write_with_point(
+        const char* p, Py_ssize_t length, char* to) noexcept nogil:
+    """Write a number such as 1.234,5 as 1234.5; return its length, 0 if it has another form."""
+    cdef const char* end = p + length
+    cdef const char* first
+    cdef char* start = to
+    cdef bint grouped = False
+    if p < end and (p[0] == b"-" or p[0] == b"+"):
+        to[0] = p[0]
+        to += 1
+        p += 1
+    first = p
+    while p < end and (is_digit(p[0]) or p[0] == b"."):
+        if p[0] == b".":  # up to three digits before it, or exactly three after the last one
+            if not 0 < p - first <= 3 or (grouped and p - first < 3):
+                return 0
+            grouped = True
+            first = p + 1
+        else:
+            to[0] = p[0]
+            to += 1
+        p += 1
+    if grouped and p - first != 3:
+        return 0
+    if p == end:
+        return to - start if grouped else 0
+    if p[0] != b"," or length < 2:
+        return 0
+    to[0] = b"."
+    to += 1
+    p += 1
+    while p < end and (is_digit(p[0]) or (
+            (p[0] | 32) == b"e" and p + 1 < end) or p[0] == b"-" or p[0] == b"+"):
+        to[0] = p[0]
+        to += 1
+        p += 1
+    return to - start if p == end else 0
 
 
 cdef inline bint begins_number(char c) noexcept nogil:
@@ -595,6 +668,18 @@ def split_row(record, delimiter):
         if p == end:
             return found
         p += by.size
+
+
+def with_point(text):
+    """Return a number with a decimal comma as one with a point; another text as it is.
+
+    >>> with_point(" -1.234,5"), with_point("1,5e-3"), with_point("1.5"), with_point("1,2,3")
+    ('-1234.5', '1.5e-3', '1.5', '1,2,3')
+    """
+    cdef bytes given = text.strip(BLANKS).encode()
+    cdef bytearray found = bytearray(len(given) + 1)
+    cdef Py_ssize_t length = write_with_point(given, len(given), found)
+    return found[:length].decode() if length else text
 
 
 def number(text):

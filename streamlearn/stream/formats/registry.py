@@ -47,12 +47,13 @@ def decoder_of(
     grow_always: bool = False,
     delimiter: str = ",",
     columns: Sequence[str] = (),
+    decimal: str = ".",
     schemas: Schemas | None = None,
 ) -> Decoder:
     """Return the decoder of a format: one of the tables above, or a custom `module:name`.
 
-    A custom format is a subclass of `Decoder`, or a function from bytes to an event. `delimiter`
-    and `columns` are for CSV, `schemas` for those with schemas.
+    A custom format is a subclass of `Decoder`, or a function from bytes to an event. `delimiter`,
+    `columns` and `decimal` are for CSV, `schemas` for those with schemas.
 
     >>> from streamlearn import Names
     >>> type(decoder_of("vw", Names())).__name__, type(decoder_of("json:loads", Names())).__name__
@@ -66,6 +67,7 @@ def decoder_of(
             grow_always,
             delimiter=delimiter,
             columns=columns,
+            decimal=decimal,
         )
     if kind in FORMATS or kind in COLUMNS:
         return (FORMATS | COLUMNS)[kind](reader, fields, learners, grow_always)
