@@ -17,6 +17,7 @@ from streamlearn.guesses import (
     Guess,
     Sample,
     are_numbers,
+    classes_beside_strays,
     guess_delimiter,
     guess_fields,
     last_new_class,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from streamlearn.cli.parsing import Options
+    from streamlearn.cli.progress import Bar
     from streamlearn.stream.sources.parts import SourcePart
 
 FORMATS = ("arrow", "csv", "json", "parquet")  # whose fields have names and values
@@ -56,6 +58,11 @@ class Guesses:
     def reason(self, name: str) -> str:
         """Return why a field is what it is."""
         return self.fields[name].reason if name in self.fields else "declared"
+
+    def show(self, bar: Bar) -> None:
+        """Print what was guessed, if anything."""
+        for line in [*self.lines(), ""] if self and not bar.quiet else ():
+            bar.print(line)
 
     def lines(self) -> Iterator[str]:
         """Yield configuration with the reasons as comments."""
@@ -159,9 +166,18 @@ def understand(given: config.Config, source: SourcePart, options: Options) -> Gu
 def with_classes(
     table: config.FormatConfig, sample: Sample, options: Options
 ) -> config.FormatConfig:
-    """Return the format in which all classes of the sample are known before labels close."""
-    if options.label_warmup is not None or table.label_warmup is None:
+    """Return the format in which all classes of the sample are known before labels close.
+
+    Labels that occur once beside two classes are not valid.
+    """
+    if options.label_warmup is not None or table.labels or table.positive is not None:
         return table
+    numbers = are_numbers(sample.labels) or any(
+        getattr(options, name, None) for name in ("regression", "model", "loss")
+    )
+    classes = [] if numbers else classes_beside_strays(sample.labels)
+    if classes:
+        return replace(table, labels=tuple(classes))
     return replace(table, label_warmup=max(table.label_warmup, last_new_class(sample.labels)))
 
 

@@ -36,6 +36,8 @@ class Pass:
         Whether invalid records are skipped; otherwise the first one raises ValueError.
     on_batch
         Called with the source after each batch, for a progress bar.
+    on_first
+        Called once the first batch turned out to be valid.
     first
         Ends batches after this many records, twice as many, and so on, where `at_point` is true;
         None: batches are those of the source.
@@ -48,12 +50,14 @@ class Pass:
         *,
         skip: bool,
         on_batch: Callable[[Source], None] | None = None,
+        on_first: Callable[[], None] | None = None,
         first: int | None = None,
     ) -> None:
         self.source = source
         self.decoder = decoder
         self.skip = skip
         self.on_batch = on_batch
+        self.on_first = on_first
         self.next = first
         self._batches: Generator[tuple[Records, Events] | None, None, None] | None = None
         self.at_point = False
@@ -72,6 +76,9 @@ class Pass:
                 self.on_batch(self.source)
             if batch is not None:
                 self._count(*batch)
+                if self.on_first is not None:
+                    self.on_first()
+                    self.on_first = None
                 self.latest = batch[0].values
                 yield batch[1]
 
@@ -126,18 +133,19 @@ class Pass:
         return f"{name}: line {self.records + index + 1}"
 
 
-def require_learned(
-    settings: config.Config, events: int, learned: int, decoder: Decoder, options: Options
+def require_labels(
+    settings: config.Config, events: int, labeled: int, decoder: Decoder, options: Options
 ) -> None:
     """Raise ValueError if there was no event, or none with a label."""
-    if learned:
+    if labeled:
         return
     if not events:
         source = settings.source
         where = (
             ", ".join(source.paths) if isinstance(source, config.FileSourceConfig) else "the input"
         )
-        raise ValueError(f"{where}: no events found, so nothing was learned")
+        left = ", but those that are held out" if getattr(options, "holdout", None) else ""
+        raise ValueError(f"{where}: no events found{left}")
     raise ValueError(no_labels(decoder, events, options))
 
 
@@ -145,14 +153,12 @@ def no_labels(decoder: Decoder, events: int, options: Options) -> str:
     """Explain that none of so many events has a label."""
     found = label_hint(decoder)
     if found["field"] is None:
-        return (
-            f"none of {events:,} lines has a label, so nothing was learned; a line starts with "
-            "its label"
-        )
+        return f"none of {events:,} lines has a label; a line starts with its label"
     if found["field"] in decoder.field_names():
+        weight = "" if decoder.fields.weight is None else " and a weight above 0"
         return (
-            f"none of {events:,} events has a value in the label field {found['field']!r}, so "
-            "nothing was learned; fill it in, or name another field with --label FIELD"
+            f"none of {events:,} events has a value in the label field {found['field']!r}{weight}; "
+            "fill it in, or name another field with --label FIELD"
         )
     whose = "" if options.label is not None else ", the label of the model's training"
     near = f" (nearest: {', '.join(found['similar'])})" if "similar" in found else ""

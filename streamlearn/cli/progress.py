@@ -49,6 +49,7 @@ class Bar:
     """Shows how much of a source has been read."""
 
     def __init__(self, title: str, *, quiet: bool = False) -> None:
+        self.quiet = quiet
         self.shown = sys.stderr.isatty() and not quiet
         self.total = 0
         self._progress = Progress(

@@ -72,7 +72,7 @@ def settings(
     try:
         found = config.parse("", "", {**saved, **given, "source": source}, environ={})
     except ConfigError as error:
-        raise ValueError(as_options(error, saved.keys() - given.keys())) from None
+        raise ValueError(as_options(error, saved.keys() - given.keys(), options)) from None
     require_files(options.files)
     return found
 
@@ -101,15 +101,22 @@ def format_keys(options: Namespace, default: str | None) -> dict[str, Any]:
     }
 
 
-def as_options(error: ConfigError, saved: AbstractSet[str]) -> str:
+def as_options(error: ConfigError, saved: AbstractSet[str], options: Namespace) -> str:
     """Describe problems by option; the keys in `saved` are from a saved model."""
     lines = []
     for path, text in error.problems:
         starts = {key: (f"{key}[", f"{key}.") for key in OPTIONS}
         key = next((key for key in OPTIONS if path == key or path.startswith(starts[key])), path)
         owner = " of the saved model" if key in saved else ""
-        lines.append(f"{OPTIONS.get(key, key)}{owner}: {text}")
+        lines.append(f"{option(key, options)}{owner}: {text}")
     return "; ".join(lines)
+
+
+def option(key: str, options: Namespace) -> str:
+    """Return the option that gave a key."""
+    if key == "learner[0].penalty" and getattr(options, "l1", None) is not None:
+        return "--l1"
+    return OPTIONS.get(key, key)
 
 
 def learner_table(options: Namespace) -> dict[str, Any]:
@@ -137,7 +144,8 @@ def learner_table(options: Namespace) -> dict[str, Any]:
 
 def model_options(options: Namespace) -> list[str]:
     """Return the options that describe a model and cannot be combined with a saved one."""
-    given = [OPTIONS[f"learner[0].{key}"] for key in learner_table(options) if key != "name"]
+    table = learner_table(options)
+    given = [option(f"learner[0].{key}", options) for key in table if key != "name"]
     given += ["--field"] if options.field else []
     given += ["--hash"] if options.hash is not None else []
     return given + (["--max-names"] if options.max_names is not None else [])

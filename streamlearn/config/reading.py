@@ -147,6 +147,11 @@ def read_plain_value(kind: Any, given: Any, path: str, problems: list[ConfigProb
         plain = masked(given) if kinds == [dict[str, Any]] else without_marks(given)
         return msgspec.convert(plain, kind, dec_hook=decode_secret)
     except msgspec.ValidationError:
+        if isinstance(given, dict) and get_origin(kinds[0]) is dict:
+            of_values = get_args(kinds[0])[1]
+            for key, value in given.items():
+                read_plain_value(of_values, value, join_path(path, key), problems)
+            return MISSING
         hint = ""
         names = [name for one in kinds if get_origin(one) is Literal for name in get_args(one)]
         if names and isinstance(given, str):
@@ -214,7 +219,7 @@ def expected(kind: Any) -> str:
     >>> expected(str | tuple[str | int | float, ...])
     'a string or a list of strings or numbers'
     """
-    return " or ".join(described(kind, WORDS))
+    return " or ".join(dict.fromkeys(described(kind, WORDS)))
 
 
 def described(kind: Any, words: Mapping[Any, str]) -> list[str]:

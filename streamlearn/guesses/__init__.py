@@ -23,7 +23,7 @@ contradict it are other categories, or missing.
 from streamlearn.guesses.column import Column, Guess, columns_of
 from streamlearn.guesses.fields import FEWEST_ROWS, guess_fields
 from streamlearn.guesses.sample import ROWS, Sample, guess_delimiter
-from streamlearn.guesses.task import are_numbers, last_new_class
+from streamlearn.guesses.task import are_numbers, classes_beside_strays, last_new_class
 
 __all__ = [
     "FEWEST_ROWS",
@@ -32,6 +32,7 @@ __all__ = [
     "Guess",
     "Sample",
     "are_numbers",
+    "classes_beside_strays",
     "columns_of",
     "guess_delimiter",
     "guess_fields",

@@ -89,7 +89,7 @@ def rows_of_json(records: Sequence[bytes]) -> Iterator[dict[str, Any]]:
     for record in records:
         try:
             found = decoder.decode(record)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
         if isinstance(found, dict):
             yield found

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from streamlearn.guesses.numbers import is_whole
+from streamlearn.stream.formats.csv import number
+from streamlearn.stream.formats.fields import Label
 
 if TYPE_CHECKING:
     from streamlearn.guesses.column import Column
 
 MOST_CLASSES = 50  # distinct integers that may be classes
+BOOLEANS = {"true": True, "false": False}
 MOST_FRACTIONS = 20  # distinct numbers that are no integers, and may be classes
 
 
@@ -33,19 +36,44 @@ def are_numbers(labels: Column) -> bool:
 def last_new_class(labels: Column) -> int:
     """Return after how many labels all classes of the sample are known.
 
-    A third label that occurs once beside two classes is taken for a stray one, and is not counted.
-
     >>> from streamlearn.guesses import Column
-    >>> last_new_class(Column("y", [0, 1, 0, 1, "typo"]))
-    2
     >>> last_new_class(Column("y", [6, 5, 6, 5, 7, 7, 9]))
     7
     """
-    counts = Counter(labels.present)
-    classes = {label for label, count in counts.items() if count > 1}
-    if len(classes) > 2:
-        classes = set(counts)
-    first: dict[Any, int] = {}
-    for number, label in enumerate(labels.present, 1):
+    first: dict[Label, int] = {}
+    for number, label in enumerate(valid_labels(labels), 1):
         first.setdefault(label, number)
-    return max((first[label] for label in classes), default=0)
+    return max(first.values(), default=0)
+
+
+def classes_beside_strays(labels: Column) -> list[Label]:
+    """Return the two classes of the sample if other labels are mistakes, or spell them otherwise.
+
+    A label that occurs once beside two classes is a mistake. Empty if there is no other label, or
+    if there are more classes.
+
+    >>> from streamlearn.guesses import Column
+    >>> classes_beside_strays(Column("y", ["typo", "0", "1", "0", "1"]))
+    [0, 1]
+    >>> classes_beside_strays(Column("y", [6, 5, 6, 5, 7, 7, 9])), classes_beside_strays(
+    ...     Column("y", [False, True, "false", True, False])
+    ... )
+    ([], [False, True])
+    """
+    valid = valid_labels(labels)
+    counts = Counter(map(spelled, valid))
+    classes = [label for label, count in counts.items() if count > 1]
+    if len(classes) != 2 or len(set(valid)) == 2:
+        return []
+    numbers = [number(label) if isinstance(label, str) else None for label in classes]
+    return classes if None in numbers else [n for n in numbers if n is not None]
+
+
+def valid_labels(labels: Column) -> list[Label]:
+    """Return the labels of a type that a label may have."""
+    return [label for label in labels.present if isinstance(label, Label)]
+
+
+def spelled(label: Label) -> Label:
+    """Return the label that a text stands for: true and false are booleans."""
+    return BOOLEANS.get(label.strip().lower(), label) if isinstance(label, str) else label

@@ -22,6 +22,8 @@ def constant_loss(loss: Loss, labels: Array, weights: Array) -> float:
     2.666667
     >>> constant_loss(Logistic(), np.array([-1.0, 1.0]), np.array([3.0, 1.0])).__round__(6)
     0.562335
+    >>> entropy(np.array([3.0, 0.0]))
+    0.0
     """
     shares = weights / weights.sum()
 
@@ -44,4 +46,4 @@ def entropy(weights: Array) -> float:
     0.562335
     """
     shares = weights[weights > 0.0] / weights.sum()
-    return float(-np.dot(shares, np.log(shares)))
+    return float(0.0 - np.dot(shares, np.log(shares)))  # never -0

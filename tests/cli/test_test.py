@@ -181,3 +181,24 @@ def test_mistakes(
     clicks[1].write_text('{"age": 3, "clicked": "perhaps"}\n')
     assert main(["test", str(path), str(clicks[1])]) == 2
     assert "perhaps" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("x,w,y\n", "no events"), ("x,w,y\n1,1,\n", "'y'"), ("x,w,y\n1,0,1\n", "weight above 0")],
+)
+def test_what_cannot_be_measured_is_said(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, saved = tmp_path / "a.csv", str(tmp_path / "m")
+    path.write_text("x,w,y\n1,1,0\n2,1,1\n")
+    given = [str(path), "--label", "y", "--weight", "w"]
+    assert main(["train", *given, "--save", saved]) == 0
+    path.write_text(text)
+    capsys.readouterr()
+    for command in (["test", saved, str(path)], ["train", *given]):
+        assert main(command) == 2
+        out, err = capsys.readouterr()
+        assert said in err
+        assert "learned" not in err
+        assert not out

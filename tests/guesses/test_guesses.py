@@ -363,6 +363,86 @@ def test_rare_classes_of_the_first_rows_are_valid(
     assert main(["train", str(path), "--label", "y", "--no-guess"]) == 2
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+@pytest.mark.parametrize("classes", [(0, 1), ("ham", "spam"), (False, True), (3, 7)])
+@pytest.mark.parametrize("place", [0, 3, 250])
+def test_a_label_that_occurs_once_beside_two_classes_is_not_valid(
+    suffix: str,
+    classes: tuple[Any, Any],
+    place: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, saved = tmp_path / f"a.{suffix}", str(tmp_path / "m")
+    rows: list[dict[str, Any]] = [{"x": n % 10, "y": classes[n % 2]} for n in range(300)]
+    rows[place]["y"] = "hamm"
+    path.write_text(as_csv(rows) if suffix == "csv" else as_json(rows))
+    assert main(["train", str(path), "--label", "y"]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert "'hamm'" in err
+    assert "--labels" in err
+    facts = trained(capsys, path, "--on-invalid", "skip", "--save", saved)
+    assert (facts["learned"], facts["invalid"]) == (299, 1)
+    assert sorted(sl.LinearClassifier.load(saved).labels) == sorted(classes)
+    assert trained(capsys, path, "--labels", "open")["learned"] == 300
+
+
+def test_a_boolean_that_is_spelled_is_no_class_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, saved = tmp_path / "a.jsonl", str(tmp_path / "m")
+    rows = [{"x": n % 10, "y": n % 2 == 0} for n in range(300)]
+    path.write_text(as_json([{"x": 1, "y": "false"}, *rows]))
+    assert trained(capsys, path, "--save", saved)["learned"] == 301
+    assert sorted(sl.LinearClassifier.load(saved).labels) == [False, True]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"x": 1, "y": [1]}',
+        '{"x": 1, "y": {"a": 1}}',
+        '{"y": 1, "x": ' + "[" * 9999 + "]" * 9999 + "}",
+    ],
+)
+def test_records_that_are_no_events_are_left_to_the_decoder(
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(as_json([{"x": n % 10, "y": n % 2} for n in range(50)]) + line + "\n")
+    facts = trained(capsys, path, "--on-invalid", "skip")
+    assert (facts["learned"], facts["invalid"]) == (50, 1)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "--label", "z"],
+        ["train", "--label", "y", "--weight", "x"],
+        ["evaluate", "--label", "y", "--learners", "default,Foo"],
+        ["evaluate", "--label", "z"],
+    ],
+)
+def test_nothing_is_printed_before_an_error(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(as_csv([{"x": -(n % 10), "y": n % 2} for n in range(50)]))
+    assert main([arguments[0], str(path), *arguments[1:]]) == 2
+    assert not capsys.readouterr().out
+
+
+def test_decimal_commas_imply_semicolons(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, saved = tmp_path / "a.csv", str(tmp_path / "m")
+    path.write_text("x;y\n" + "".join(f"{n % 10},5;{n % 2}\n" for n in range(50)))
+    facts = trained(capsys, path, "--decimal", ",", "--no-guess", "--save", saved)
+    assert facts["columns"] == {"x": "numbers", "y": "numbers"}
+    assert main(["test", saved, str(path)]) == 0
+
+
 # -- held-out rows
 
 
@@ -413,6 +493,13 @@ def test_class_weights_and_l1(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     model = sl.LinearClassifier.load(saved)
     assert model.class_weight == {1: 5.0}
     assert model.objective.penalty == sl.penalties.L1(1e-3)
-    for wrong in (["--l1", "1", "--penalty", "L1(1)"], ["--class-weight", "1"]):
+    trained(capsys, path, "--class-weight", "1=5", "--class-weight", "7=2")
+    for wrong in (
+        ["--l1", "1", "--penalty", "L1(1)"],
+        ["--l1", "nan"],
+        ["--l1", "1", "--resume", str(saved)],
+        ["--class-weight", "1"],
+        ["--class-weight", "1=-2"],
+    ):
         assert main(["train", str(path), "--label", "y", *wrong]) == 2
         assert wrong[0] in capsys.readouterr().err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import partial
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from streamlearn import config, regret
 from streamlearn.cli import chart
 from streamlearn.cli.guessing import understand, with_delimiter
 from streamlearn.cli.parsing import INTERRUPTED
-from streamlearn.cli.passes import Pass, require_learned
+from streamlearn.cli.passes import Pass, require_labels
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.progressive import ProgressiveCurve
 from streamlearn.cli.tables import cell, show, show_json
@@ -114,8 +115,6 @@ def run(options: Options) -> int:
     source = SourcePart(build.source(given.source, given.format))
     guesses = understand(given, source, options)
     settings = guesses.settings
-    if guesses and not options.json:
-        sys.stdout.write("\n".join([*guesses.lines(), "\n"]))
     shared = config.feature_reader(settings.features)
     entries: list[Entry] = []
     for name, made in models(options, settings.learners[0].task).items():
@@ -132,13 +131,14 @@ def run(options: Options) -> int:
             skip=options.on_invalid == "skip",
             on_batch=bar.update,
             first=FIRST_POINT,
+            on_first=partial(guesses.show, bar),
         )
         interrupted = not learn(batches, entries, options.seconds)
     for line in batches.examples:
         sys.stderr.write(f"invalid: {line}\n")
     if not interrupted:
         events = max(one.loss.events for one in entries)
-        require_learned(settings, batches.events, events, decoder, options)
+        require_labels(settings, batches.events, events, decoder, options)
     present(entries, options)
     if interrupted:
         sys.stderr.write("streamlearn evaluate: interrupted; these are the results so far\n")

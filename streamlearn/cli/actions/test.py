@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlearn.cli import report, saved, waiting
-from streamlearn.cli.passes import Pass, no_labels
+from streamlearn.cli.passes import Pass, require_labels
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show, show_facts, show_json
 from streamlearn.config import arguments
@@ -68,8 +68,7 @@ def run(options: Options) -> int:
     tested = measured(model, settings, decoder, options)
     for line in tested.batches.examples:
         sys.stderr.write(f"invalid: {line}\n")
-    if not tested.quality.events:
-        raise ValueError(no_labels(decoder, tested.batches.events, options))
+    require_labels(settings, tested.batches.events, tested.quality.events, decoder, options)
     if options.report is not None:
         title = f"{Path(options.model).name} on {', '.join(map(brief, options.files))}"
         page = report.page(title, tested, notes, options.command_line)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from streamlearn.cli import saved, waiting
 from streamlearn.cli.guessing import Guesses, understand, with_delimiter
 from streamlearn.cli.holdout import tested, training_records
 from streamlearn.cli.parsing import INTERRUPTED
-from streamlearn.cli.passes import Pass, no_labels, regression_hint, require_learned
+from streamlearn.cli.passes import Pass, no_labels, regression_hint, require_labels
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.progressive import ProgressiveCurve
 from streamlearn.cli.tables import show_facts, show_json
@@ -57,9 +59,6 @@ def run(options: Options) -> int:
     saved.recall(decoder, training.notes)
     trainer = Trainer(model, options)
     interrupted = False
-    if training.guesses and not options.json:
-        sys.stdout.write("\n".join([*training.guesses.lines(), "\n"]))
-        sys.stdout.flush()
     with Bar("pass 1", quiet=options.json) as bar:
         try:
             for number in range(options.passes):
@@ -69,6 +68,7 @@ def run(options: Options) -> int:
                     decoder,
                     skip=options.on_invalid == "skip",
                     on_batch=bar.update,
+                    on_first=partial(training.guesses.show, bar) if number == 0 else None,
                 )
                 try:
                     trainer.run(batches)
@@ -80,7 +80,7 @@ def run(options: Options) -> int:
         for line in trainer.invalid:
             sys.stderr.write(f"invalid: {line}\n")
         if not interrupted:
-            require_learned(settings, facts["events"], facts["learned"], decoder, options)
+            require_labels(settings, facts["events"], facts["learned"], decoder, options)
         if options.save is not None:
             model.save(options.save, notes=made(training, trainer, decoder.state()))
             facts["saved"] = options.save
@@ -107,6 +107,10 @@ def report(
     if options.positive and not trainer.positive and trainer.learned:
         positives = " or ".join(map(repr, options.positive))
         warn(f"no label is {positives} (--positive): all events were learned as negative")
+    if isinstance(trainer.model, LinearClassifier) and trainer.learned:
+        weighted = set(trainer.model.class_weight or {})
+        for label in sorted(weighted.difference(trainer.model.labels), key=str):
+            warn(f"no label is {label!r} (--class-weight)")
     if isinstance(decoder, CSVDecoder) and not guesses.fields:
         facts["columns"] = columns(decoder.types, whole=options.json)
     if options.json:

@@ -32,6 +32,7 @@ from streamlearn.stream.sources.rows cimport (
 from streamlearn.features.put cimport put_number, put_text
 from streamlearn.stream.formats.text_decoder cimport TextDecoder
 
+from streamlearn.core.nearest import nearest
 from streamlearn.features.fields import Auto, Buckets, Ignore, Interaction, Number, spec
 from streamlearn.features.pieces import short_repr
 from streamlearn.stream.sources.rows import checked
@@ -144,6 +145,8 @@ cdef class CSVDecoder(TextDecoder):
             other = [sign for sign in DELIMITERS if len(names) == 1 and sign in names[0]]
             if other:
                 message += f": if it is split by {other[0]!r}, set format.delimiter (--delimiter)"
+            elif (hint := nearest(missing[0], names)).startswith("did you mean"):
+                message += f"; {hint}"
             raise TableMismatchError(message)
         self.columns = names
         self.header = header
@@ -200,7 +203,9 @@ cdef class CSVDecoder(TextDecoder):
         for record in records[:SAMPLE]:
             try:
                 row = split_row(record, self.delimiter) if record else None
-            except InvalidEventError:
+            except InvalidEventError as error:
+                if not self.columns:  # another row is not the header
+                    raise TableMismatchError(f"the header cannot be read: {error}") from None
                 continue
             if row is None or not any(row):
                 continue
@@ -445,7 +450,8 @@ cdef class CSVDecoder(TextDecoder):
         return 0
 
     cdef int read_label(self, const Column* column, Value* value) except -1 nogil:
-        cdef bint true = is_word(value, b"true", 4)
+        cdef Value bare = value[0]
+        cdef bint true
         cdef Decimal d
         cdef double x
         if column.numbers:
@@ -457,7 +463,9 @@ cdef class CSVDecoder(TextDecoder):
                 return self.take_decimal(&d, x)
             with gil:
                 return self.take_label(number(value.text[:value.length].decode()))
-        if true or is_word(value, b"false", 5):
+        trim(&bare)
+        true = is_word(&bare, b"true", 4)
+        if true or is_word(&bare, b"false", 5):
             if not self.mapped:
                 return self.take_number(true, BOOL)
             with gil:

@@ -386,8 +386,30 @@ def test_any_name_of_a_column_is_a_name(name: str) -> None:
 
 def test_no_header_is_searched_after_the_first_rows() -> None:
     decoder = CSVDecoder(sl.Names(), Fields(label=None))
-    found = outcome(decoder, [*[b'"'] * 1000, b'"a""b",c'])
-    assert (found[0], len(found[2])) == ([], 1001)
+    found = outcome(decoder, [*[b"  "] * 1000, b'"a""b",c'])
+    assert (found[0], len(found[2])) == ([], 1)
+
+
+@pytest.mark.parametrize(
+    "first", ["größe,y".encode("latin-1"), b"x,y\r1,2", b'"x,y', b'"x"a,y', b"PK\x03\x04\xff,y"]
+)
+def test_a_header_that_cannot_be_read_is_refused(first: bytes) -> None:
+    decoder = CSVDecoder(sl.Names(), Fields(label=None))
+    with pytest.raises(TableMismatchError, match="header"):
+        decoder.decode([b"", first, b"1,2", b"3,4"], Events())
+    assert decoder.columns == ()
+
+
+def test_a_misspelled_column_is_suggested() -> None:
+    with pytest.raises(TableMismatchError, match=r"did you mean clicked\?"):
+        CSVDecoder(sl.Names(), Fields(label="Clikced"), columns=["user", "clicked"])
+
+
+def test_boolean_labels_may_have_blanks_around_them() -> None:
+    decoder = CSVDecoder(sl.Names(), Fields(label="y"))
+    events = Events()
+    decoder.decode([b"x,y", b"1, true", b"2,FALSE ", b"3,\ttrue"], events)
+    assert [events.label_of(i) for i in range(3)] == [True, False, True]
 
 
 def test_duplicate_names_are_refused() -> None:
