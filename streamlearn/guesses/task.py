@@ -41,8 +41,8 @@ def last_new_class(labels: Column) -> int:
     7
     """
     first: dict[Label, int] = {}
-    for number, label in enumerate(valid_labels(labels), 1):
-        first.setdefault(label, number)
+    for place, label in enumerate(valid_labels(labels), 1):
+        first.setdefault(label, place)
     return max(first.values(), default=0)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import sys
-from functools import partial
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
