@@ -30,7 +30,7 @@ orders = st.sampled_from(sorted(DATES))
 def features(value: Any, **field: Any) -> list[str]:
     time = sl.fields.Time(hour=True, weekday=True, month=True, **field)
     names = sl.Names(fields={"t": time})
-    return [names.names()[slot] for slot, _ in names.read_event({"t": value})]
+    return [str(names.names()[slot]) for slot, _ in names.read_event({"t": value})]
 
 
 @EXAMPLES
