@@ -125,9 +125,12 @@ def message_at(files: Mapping[str, bytes], path: Sequence[int]) -> Descriptor:
             inner = message.nested_type if depth else message.message_type
             message = inner[index if index >= 0 else len(inner)]
             names.append(message.name)
+        name = ".".join(names)
     except IndexError:
         raise SchemaError(f"{file.name} has no message at {list(path)}") from None
-    return message_named(parsed.values(), ".".join(names))
+    except TypeError:
+        raise SchemaError(f"{file.name} has names that are not UTF-8") from None
+    return message_named(parsed.values(), name)
 
 
 def message_named(files: Iterable[descriptor_pb2.FileDescriptorProto], name: str) -> Descriptor:
