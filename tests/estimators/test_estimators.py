@@ -532,7 +532,7 @@ REFUSED = [
         "DualAveraging",
     ),
     (sl.LinearClassifier, {"penalty": P.Berhu(0.1, 0.2)}, "DualAveraging"),
-    (sl.LinearClassifier, {"rule": R.CoinBetting(), "penalty": P.L1(0.1)}, "DualAveraging"),
+    (sl.LinearClassifier, {"rule": R.CoinBetting(), "penalty": P.Berhu(0.1, 0.2)}, "DualAveraging"),
     (sl.LinearRegressor, {"loss": L.Hinge()}, "LinearClassifier"),
     (sl.LinearRegressor, {"loss": L.Softmax(), "rule": R.AdaGrad(0.1)}, "LinearClassifier"),
     (sl.LinearClassifier, {"loss": L.Squared()}, "LinearRegressor"),

@@ -40,6 +40,7 @@ cdef enum NodeKind:  # as in avro_plan
 
 cdef enum:
     MORE_ITEMS = 1000  # a record may have so many items more than bytes: nulls take none
+    MOST_EMPTY = 1 << 20  # records in a block beyond its bytes
 
 cdef struct Child:  # a field, a branch of a union, or a symbol
     const char* name  # NULL: it is left out
@@ -123,7 +124,7 @@ cdef class AvroDecoder(BinaryDecoder):
     def split(self, bytes block, Py_ssize_t count):
         """Return the records in a block of so many, which have the only schema."""
         cdef const char* start
-        if not 0 <= count <= len(block) + MORE_ITEMS:
+        if not 0 <= count <= len(block) + MOST_EMPTY:
             raise InvalidEventError(f"{len(block)} bytes cannot hold {count} records")
         self.use_plan(self.framing.schemas.plan(b""))
         self.plan_used = None
