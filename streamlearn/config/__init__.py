@@ -4,6 +4,7 @@ structs      the schema: tables, keys, defaults and descriptions
 environment  substitution of ${NAME} and ${file:PATH}
 reading      TOML tables to structs: unknown keys, wrong types
 checks       constraints between keys
+columns      constraints of formats whose records are rows of columns
 fleet        constraints of [fleet]
 serving      constraints of [serve]
 learners     the models of the [[learner]] tables
@@ -13,6 +14,8 @@ secret       text that is never printed
 plan         the configuration with all defaults, as TOML
 arguments    command-line options as a configuration
 files        checks of input and output files
+file_names   formats that the names of files tell
+history      the files of [backfill] as a source
 reference    generator of docs/reference/configuration.md
 """
 

@@ -1,4 +1,4 @@
-"""The minimum over a whole stream, from minima over nested samples (docs/regret.md).
+"""The minimum over a whole stream, from minima over nested samples (docs/concepts/regret.md).
 
 G(m) is the expected minimum of the objective over a random sample of m events. The minimum over a
 sample is too low, per event, because it is fitted to that sample: G(m) / m grows with m. How much

@@ -64,7 +64,9 @@ class CheckpointWriter:
         The number of checkpoints to keep, at least 2.
     flush
         Deliver the published records within the given seconds, or raise.
-    then
+    flush_seconds
+        What `flush` is given.
+    on_done
         Called in the background after each checkpoint.
     clock
         The clock for the backoff.

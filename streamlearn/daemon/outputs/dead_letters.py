@@ -131,8 +131,8 @@ def record_overhead(key: bytes | None, headers: Sequence[Header]) -> int:
 class InvalidRecordLimit:
     """Limit invalid records to a ratio of the last `window` records, and at least `min_count`.
 
-    >>> tolerance = InvalidRecordLimit(0.5, window=100, min_count=3)
-    >>> tolerance.add([2, 5], of=10), tolerance.add([0], of=10), tolerance.add(range(20), of=20)
+    >>> limit = InvalidRecordLimit(0.5, window=100, min_count=3)
+    >>> limit.add([2, 5], of=10), limit.add([0], of=10), limit.add(range(20), of=20)
     (None, None, 19)
     """
 

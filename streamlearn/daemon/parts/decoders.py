@@ -24,13 +24,9 @@ from streamlearn.stream.schema_registry import SchemaRegistry
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from streamlearn.daemon.learners import Learners
     from streamlearn.features import Reader
-    from streamlearn.kafka import Connection
     from streamlearn.stream import Decoder, Fields
     from streamlearn.stream.formats.schemas import Schemas
-
-    Connect = Callable[[EventReader, Learners, Connection], Connection]
 
 
 def event_reader(

@@ -8,18 +8,13 @@ from streamlearn import config
 from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.parts.decoders import schema_registry
 from streamlearn.daemon.parts.sources import connection
-from streamlearn.kafka import Connection, Fencing
+from streamlearn.kafka import Fencing
 from streamlearn.stream.sinks.json_lines import FileSink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from streamlearn.daemon.event_reader import EventReader
-    from streamlearn.daemon.learners import Learners
     from streamlearn.stream.formats.writers import Writer
     from streamlearn.stream.sinks.sink import Sink
 
-    Connect = Callable[[EventReader, Learners, Connection], Connection]
 
 TRANSACTION_MARGIN_SECONDS = 30.0  # by which a transaction may outlast `max_age_seconds`
 

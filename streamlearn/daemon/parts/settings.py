@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from streamlearn import config
 from streamlearn.config import plan
 from streamlearn.daemon.checkpointing.field_changes import FIELDS
 from streamlearn.features.fields import Ignore
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from streamlearn.daemon.event_reader import EventReader
-    from streamlearn.daemon.learners import Learners
-    from streamlearn.kafka import Connection
-
-    Connect = Callable[[EventReader, Learners, Connection], Connection]
 
 
 def input_settings(settings: config.Config) -> dict[str, str]:

@@ -28,12 +28,8 @@ from streamlearn.stream.sources.source import METHODS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streamlearn.daemon.event_reader import EventReader
-    from streamlearn.daemon.learners import Learners
     from streamlearn.daemon.process.log import Log
     from streamlearn.stream import Source
-
-    Connect = Callable[[EventReader, Learners, Connection], Connection]
 
 
 def source(

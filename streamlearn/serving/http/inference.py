@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from streamlearn.serving.http.predicting import Predictor
 
-DATATYPES = ("BOOL", "INT64", "FP64", "BYTES")
-
 
 class Tensor(msgspec.Struct):
     """An input or an output: a value of one field for each event."""
