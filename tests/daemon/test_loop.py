@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import sys
 import threading
 from collections import Counter
@@ -170,6 +171,13 @@ def test_run_without_a_checkpoint() -> None:
     loop = make_loop(None, ShuffledSource(2, 100))
     assert loop.run() == Exit.OK
     assert loop.pipeline.counts.records == 200
+
+
+def test_signal_handlers_are_restored(tmp_path: Path) -> None:
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.getsignal(number) for number in numbers]
+    assert make_loop(tmp_path, ShuffledSource(2, 10)).run() == Exit.OK
+    assert [signal.getsignal(number) for number in numbers] == before
 
 
 def test_until_stops_after_exactly_n_records(tmp_path: Path) -> None:
