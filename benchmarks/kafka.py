@@ -4,7 +4,8 @@ python -m benchmarks.kafka [--events N] [--rounds N] [--client NAME]
 
 A bare loop polls with the same client library and decodes with msgspec into untyped objects. With
 predictions, it also sends as many bytes as the daemon. `STREAMLEARN_BOOTSTRAP` names a broker;
-otherwise one is started, which needs Java and Maven. The daemon runs `config/bench.toml`.
+otherwise one is started, which needs Java and Maven. The daemon runs `config/bench.toml`, and once
+the same on the same events in Avro, with the schema of a registry.
 
 The CPU time per event covers all threads of the process. On a busy machine it is more reliable
 than the rate.
@@ -30,7 +31,9 @@ import kafka
 import msgspec
 
 from benchmarks.report import table
+from streamlearn.stream.formats.writers import AvroWriter
 from tests.broker.apache_kafka import ApacheKafka
+from tests.support.schema_registry import FakeRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,6 +42,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CLIENTS = ("kafka-python", "confluent")
 SPARSE = '[[learner]]\nname = "{name}"\nmodel = "DualAveragingClassifier(l1={l1}, gamma=100.0)"\n'
 UNFENCED = "predictions, without transactions"
+AVRO = "one, Avro"
 LEARNERS = {
     "one": SPARSE.format(name="sparse", l1="1e-4"),
     "default": '[[learner]]\nname = "default"\n',
@@ -87,8 +91,18 @@ def event(draw: random.Random) -> bytes:
     ).encode()
 
 
-def fill(bootstrap: str, topic: str, events: int) -> None:
-    """Write the events to a topic of one partition."""
+def avro_writer(registry: FakeRegistry, topic: str) -> AvroWriter:
+    """Return what writes the events in Avro, with a registered schema."""
+    types = {str: "string", float: "double", bool: "boolean"}
+    one = json.loads(event(random.Random(0)))
+    fields = [{"name": name, "type": types[type(value)]} for name, value in one.items()]
+    writer = AvroWriter({"type": "record", "name": "Click", "fields": fields})
+    writer.use_id(registry.add(f"{topic}-value", writer.schema))
+    return writer
+
+
+def fill(bootstrap: str, topic: str, events: int, writer: AvroWriter | None = None) -> None:
+    """Write the events to a topic of one partition, in JSON or by a writer."""
     admin = kafka.KafkaAdminClient(bootstrap_servers=bootstrap)
     for name in (topic, f"{topic}-dead-letters", f"{topic}-predictions"):
         about = {"num_partitions": 1, "replication_factor": 1}
@@ -96,6 +110,8 @@ def fill(bootstrap: str, topic: str, events: int) -> None:
     admin.close()
     draw = random.Random(0)
     some = [event(draw) for _ in range(min(events, 50_000))]
+    if writer is not None:
+        some = [writer.write(json.loads(one)) for one in some]
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "linger.ms": 20})
     for i in range(events):
         while True:
@@ -182,7 +198,14 @@ def prediction(number: int) -> tuple[bytes, list[tuple[str, str | bytes | None]]
 
 
 def daemon(
-    bootstrap: str, topic: str, client: str, learners: str, *, output: str, work: Path
+    bootstrap: str,
+    topic: str,
+    client: str,
+    learners: str,
+    *,
+    output: str,
+    work: Path,
+    registry: str | None = None,
 ) -> Seconds:
     """Run the daemon over the topic; return the seconds from its first record to its last."""
     text = (ROOT / "config" / "bench.toml").read_text(encoding="utf-8")
@@ -194,6 +217,9 @@ def daemon(
         tail = tail.replace("[run]", "transactions = false\n\n[run]")
     if output:
         tables += f'[predictions]\ntopic = "{topic}-predictions"\nlearner = "sparse"\n'
+    if registry is not None:
+        head = head.replace('kind = "json"', 'kind = "avro"')
+        tables += f'[registry]\nurl = "{registry}"\n'
     path = work / "bench.toml"
     path.write_text(f"{head}{tables}{tail}\n[telemetry]\nport = 0\n", encoding="utf-8")
     with tempfile.TemporaryDirectory(dir=work) as state:
@@ -238,10 +264,11 @@ def timed_daemon(path: str) -> None:
 def measure(bootstrap: str, events: int, rounds: int, clients: tuple[str, ...]) -> str:
     """Run every side in alternation, `rounds` times; return a table of medians."""
     rows = []
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as place, FakeRegistry() as registry:
         work = Path(place)
         topic = f"bench-{os.getpid()}"
         fill(bootstrap, topic, events)
+        fill(bootstrap, f"{topic}-avro", events, avro_writer(registry, f"{topic}-avro"))
         for client in clients:
             loop = pure_loop if client == "kafka-python" else fast_loop
             sides: dict[str, Callable[[], Seconds]] = {
@@ -259,6 +286,15 @@ def measure(bootstrap: str, events: int, rounds: int, clients: tuple[str, ...]) 
                     output="" if name in LEARNERS else name,
                     work=work,
                 )
+            sides[AVRO] = lambda client=client: daemon(  # type: ignore[misc]
+                bootstrap,
+                f"{topic}-avro",
+                client,
+                "one",
+                output="",
+                work=work,
+                registry=registry.url,
+            )
             seconds: dict[str, list[Seconds]] = {name: [] for name in sides}
             for _ in range(rounds):
                 for name, side in sides.items():

@@ -15,18 +15,24 @@ from google.protobuf import descriptor_pb2, json_format, message_factory
 
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.stream.formats.protobuf_plan import message_named
+from tests.broker.apache_kafka import Unavailable
 from tests.broker.conftest import write
+from tests.support.apicurio import Apicurio
+from tests.support.missing import skip_unless_ci
 from tests.support.schema_registry import FakeRegistry
 from tests.support.serialized import serializer
 from tests.support.streams import event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from confluent_kafka import Producer
 
     from tests.broker.conftest import MakeDaemons, MakeTopic
 
+Registry = FakeRegistry | Apicurio
 OUTPUTS = """
 [predictions]
 topic = "{predictions}"
@@ -71,10 +77,19 @@ def test_each_record_is_learned_once_whatever_the_registry_does(
         daemons.assert_learned_once(2, 2000)
 
 
-@pytest.fixture
-def registry() -> Iterator[FakeRegistry]:
-    """A registry."""
-    with FakeRegistry() as found:
+@pytest.fixture(
+    params=[FakeRegistry, pytest.param("apicurio", marks=pytest.mark.nightly)],
+    ids=["minimal", "apicurio"],
+)
+def registry(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Registry]:
+    """A registry: of tests, and a real one."""
+    try:
+        made: AbstractContextManager[Registry] = (
+            Apicurio(tmp_path / "registry.log") if request.param == "apicurio" else FakeRegistry()
+        )
+    except Unavailable as reason:
+        skip_unless_ci(reason)
+    with made as found:
         yield found
 
 
@@ -86,7 +101,7 @@ def test_outputs_are_read_by_confluents_deserializers(
     kind: str,
     subjects: str,
     client: str,
-    registry: FakeRegistry,
+    registry: Registry,
     make_any_daemons: MakeDaemons,
     make_topic: MakeTopic,
     producer: Producer,

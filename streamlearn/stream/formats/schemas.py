@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 CONTAINER_HEADER = "avro.schema"  # of the records of container files: their schema
 SCHEMA_ID_HEADER = "__value_schema_id"  # of Confluent's serializers, if ids are not in values
+# a schema may be no JSON, of unknown types, or nested too deeply to be parsed
+UNUSABLE = (SchemaError, json.JSONDecodeError, RecursionError)
 
 
 class Schemas(Protocol):
@@ -97,7 +99,7 @@ class RegisteredSchemas(Schemas):
         try:
             schema = self._registry.schema(schema_id, self.kind)
             return self._plan(schema, header)
-        except (SchemaError, json.JSONDecodeError) as error:
+        except UNUSABLE as error:
             raise InvalidEventError(f"the schema {schema_id} cannot be used: {error}") from error
 
     def id_of(self, header: bytes) -> int | str:
@@ -132,10 +134,10 @@ class ContainedAvro(Schemas):
         """Return the plan of a schema."""
         if not header:
             raise InvalidEventError("the record has no schema: it is not of an Avro file")
-        self._latest = json.loads(header)
         try:
+            self._latest = json.loads(header)
             return AvroPlan(avro_plan.plan(self._latest, self._reader_schema))
-        except SchemaError as error:
+        except UNUSABLE as error:
             raise InvalidEventError(f"the schema of the file cannot be used: {error}") from error
 
     def fields(self, topic: str) -> dict[str, str]:  # noqa: ARG002 - a registry's

@@ -212,6 +212,17 @@ def test_a_damaged_header_makes_its_record_invalid(server: FakeRegistry) -> None
     assert [i for i, _, _ in events.invalid] == [0, 1, 2, 3]
 
 
+def test_a_schema_that_is_nested_too_deeply_makes_its_records_invalid(server: FakeRegistry) -> None:
+    for depth in (300, 100_000):
+        before = '{"type": "record", "name": "Deep", "fields": [{"name": "x", "type": '
+        inner = '{"type": "array", "items": ' * depth + '"int"' + "}" * depth
+        text = before + inner + "}]}"
+        schema_id = server.add("deep-value", text)
+        record = b"\0" + schema_id.to_bytes(4) + b"\2" * depth
+        found = decoder("avro", RegisteredAvro(registry_of(server)))
+        assert len(read(found, [record]).invalid) == 1
+
+
 def test_records_are_counted_by_schema(server: FakeRegistry) -> None:
     records = avro_records(server)
     found = decoder("avro", RegisteredAvro(registry_of(server)))
