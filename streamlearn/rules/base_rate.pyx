@@ -34,6 +34,10 @@ cdef class BaseRate(SelfTuning):
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         return self.level if j < self.free_slots else 0.0
 
+    cdef double penalty_now(self) noexcept nogil:
+        """Return 0: only slots that pay no penalty have a weight."""
+        return 0.0
+
     cdef double predict(self, Row* row) noexcept nogil:
         return self.clip(self.weight(0))
 
