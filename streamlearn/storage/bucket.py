@@ -31,7 +31,7 @@ PROGRESS = timedelta(seconds=30)  # the limit of an answer, and of a part of an 
 DOWNLOAD = timedelta(hours=1)  # the limit of a whole download
 RETRY = timedelta(seconds=60)  # what fails later is not tried again
 RETRIES = 5
-NO_BUCKET = "<Code>NoSuchBucket</Code>"
+NO_BUCKET = ("<Code>NoSuchBucket</Code>", "<Code>ContainerNotFound</Code>")
 ANSWER = re.compile(r"<Code>(?P<code>.*?)</Code>.*?<Message>(?P<message>.*?)</Message>", re.DOTALL)
 HTTP_ERROR = re.compile(r"HttpError \{\s*kind: (\w+)")
 INSTANCE_ROLE = "/latest/api/token"  # asked for last, if nothing else gives credentials
@@ -144,7 +144,7 @@ def reported(url: str, action: str, name: str = "") -> Iterator[None]:
         yield
     except (FileNotFoundError, exceptions.BaseError) as error:
         text = str(error)
-        if isinstance(error, FileNotFoundError) and NO_BUCKET not in text:
+        if isinstance(error, FileNotFoundError) and not any(code in text for code in NO_BUCKET):
             raise FileNotFoundError(errno.ENOENT, "no such object", where) from error
         if INSTANCE_ROLE in text:
             raise StoreDeniedError(

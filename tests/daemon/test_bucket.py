@@ -30,21 +30,29 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from streamlearn.estimators.checkpoints import CheckpointId
+    from tests.conftest import Server
     from tests.support.faulty_proxy import Action, FaultyProxy, Request
     from tests.support.minio import MinIO
 
 LENGTH = 600
 
 
+# S3 at every change, Azure each night
+everywhere = pytest.mark.parametrize(
+    "server", ["minio", pytest.param("azurite", marks=pytest.mark.nightly)], indirect=True
+)
+
+
 @pytest.fixture(scope="module")
-def daemons(minio: MinIO, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemons]:
-    """Start daemons that know the S3 server from their environment."""
-    assert minio.endpoint == os.environ["AWS_ENDPOINT_URL"]
+def daemons(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemons]:
+    """Start daemons that know the server from their environment."""
+    assert server.environment(server.port).items() <= os.environ.items()
     found = Daemons(tmp_path_factory.mktemp("log") / "stderr")
     yield found
     found.close()
 
 
+@everywhere
 @pytest.mark.parametrize("step", STEPS)
 def test_killed_at_each_step(step: str, tmp_path: Path, bucket: str, daemons: Daemons) -> None:
     assert daemons.run(tmp_path, 0, f"{step}:1:kill", location=bucket) in KILLED
@@ -52,6 +60,7 @@ def test_killed_at_each_step(step: str, tmp_path: Path, bucket: str, daemons: Da
     assert_learned_once(tmp_path, location=bucket)
 
 
+@everywhere
 @pytest.mark.timeout(180)
 def test_killed_at_random(tmp_path: Path, bucket: str, daemons: Daemons) -> None:
     seed = random.SystemRandom().randrange(1 << 30)
@@ -75,6 +84,7 @@ def test_killed_at_random(tmp_path: Path, bucket: str, daemons: Daemons) -> None
     assert_learned_once(tmp_path, length, location=bucket)
 
 
+@everywhere
 def test_frozen_owner_is_replaced_and_exits_as_fenced(
     tmp_path: Path, bucket: str, daemons: Daemons
 ) -> None:
@@ -116,11 +126,12 @@ RULES: dict[str, Callable[[], Callable[[Request], Action]]] = {
 }
 
 
+@everywhere
 @pytest.mark.parametrize("fault", RULES)
 def test_faulty_network(
     fault: str, tmp_path: Path, bucket: str, daemons: Daemons, proxy: FaultyProxy
 ) -> None:
-    through = {"location": bucket, "AWS_ENDPOINT_URL": proxy.endpoint}
+    through = {"location": bucket, **proxy.environment}
     pid = daemons.start(tmp_path, 1, length=LENGTH, **through)
     until(lambda: bool(checkpoints.epochs(bucket)))  # without a fault, it may refuse to start
     proxy.rule = RULES[fault]()
@@ -145,7 +156,7 @@ def test_outage_longer_than_the_lease(
     fault: Action, tmp_path: Path, bucket: str, daemons: Daemons, proxy: FaultyProxy
 ) -> None:
     length = 2000
-    through = {"location": bucket, "AWS_ENDPOINT_URL": proxy.endpoint}
+    through = {"location": bucket, **proxy.environment}
     pid = daemons.start(tmp_path, 1, length=length, batch="8", **through)
     until(lambda: len(checkpoints.all_ids(bucket)) > 1)
     proxy.rule = lambda _: fault
@@ -157,11 +168,12 @@ def test_outage_longer_than_the_lease(
     assert_learned_once(tmp_path, length, location=bucket)
 
 
+@everywhere
 def test_stop_during_an_outage_loses_nothing(
     tmp_path: Path, bucket: str, daemons: Daemons, proxy: FaultyProxy
 ) -> None:
     length = 2000
-    through = {"location": bucket, "AWS_ENDPOINT_URL": proxy.endpoint}
+    through = {"location": bucket, **proxy.environment}
     pid = daemons.start(tmp_path, 1, length=length, batch="8", **through)
     until(lambda: len(checkpoints.all_ids(bucket)) > 1)
     proxy.rule = lambda _: "503"
@@ -218,9 +230,7 @@ def test_credentials_that_expire(
         length=length,
         batch="8",
         location=bucket,
-        AWS_ENDPOINT_URL=proxy.endpoint,
-        AWS_ACCESS_KEY_ID="",
-        AWS_SECRET_ACCESS_KEY="",
+        **{**proxy.environment, "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""},
         AWS_CONTAINER_CREDENTIALS_FULL_URI=f"http://127.0.0.1:{credentials.server.server_port}/",
         AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=str(token),
     )

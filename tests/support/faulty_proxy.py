@@ -1,4 +1,4 @@
-"""A proxy in front of an S3 server that delays, refuses, cuts and loses requests as told."""
+"""A proxy in front of an object store that delays, refuses, cuts and loses requests as told."""
 
 from __future__ import annotations
 
@@ -52,14 +52,10 @@ class FaultyProxy:
         self.rule: Callable[[Request], Action] = passed
         self.ignored_condition = ""  # a header that a store without conditional writes ignores
         self.requests: list[Request] = []
+        self.environment: dict[str, str] = {}  # of clients that go through it
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, self))
         self.server.daemon_threads = True
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
-
-    @property
-    def endpoint(self) -> str:
-        """Where it listens."""
-        return f"http://127.0.0.1:{self.server.server_port}"
 
     def __enter__(self) -> Self:
         self.thread.start()
@@ -107,7 +103,7 @@ class Handler(BaseHTTPRequestHandler):
         status, headers, data = self.forward(body)
         if action == "lose":
             self.close_connection = True
-        elif status == 412 and self.proxy.ignored_condition in self.headers:
+        elif status in {409, 412} and self.proxy.ignored_condition in self.headers:
             self.respond(200, b"", {"ETag": '"written"'})
         else:
             self.respond(status, data, headers)

@@ -28,6 +28,11 @@ USER, PASSWORD = "alice", "in-wonderland"
 class MinIO:
     """A server with one bucket."""
 
+    root = f"s3://{BUCKET}"
+    no_bucket = "NoSuchBucket"
+    denied = "SignatureDoesNotMatch"
+    wrong_login = ("AWS_SECRET_ACCESS_KEY", "wrong")
+
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.port, console = free_ports(2)
@@ -54,6 +59,15 @@ class MinIO:
     def endpoint(self) -> str:
         """Where it listens."""
         return f"http://{HOST}:{self.port}"
+
+    def environment(self, port: int) -> dict[str, str]:
+        """Return the environment of its clients, which reach it at a port."""
+        return {
+            "AWS_ACCESS_KEY_ID": USER,
+            "AWS_SECRET_ACCESS_KEY": PASSWORD,
+            "AWS_ENDPOINT_URL": f"http://{HOST}:{port}",
+            "AWS_REGION": "us-east-1",
+        }
 
     def _ready(self) -> bool:
         """Tell whether it serves requests; for a while after it listens it refuses them."""
