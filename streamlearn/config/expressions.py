@@ -101,7 +101,13 @@ def unparse(value: Any) -> str:
 
 
 def known_classes(kind: type[Any] | None = None) -> dict[str, type[Any]]:
-    """Return the classes that may be called, by name; only those of `kind` if it is given."""
+    """Return the classes that may be called, by name; only those of `kind` if it is given.
+
+    A `kind` of no family, such as the losses of rankings, has its own.
+    """
+    if kind is not None and not issubclass(kind, tuple(FAMILIES.values())):
+        leaves = [cls for cls in all_subclasses(kind) if not cls.__subclasses__()]
+        return {cls.__name__: cls for cls in leaves}
     found = {cls.__name__: cls for cls in all_subclasses(Linear) if not _abstract(cls)}
     for family in (rules, losses, penalties, schedules):
         found |= _members(family)
@@ -174,7 +180,7 @@ def _call(node: ast.Call, kind: type[Any] | None) -> Any:
     """Create the object; its constructor may raise ValueError."""
     if not isinstance(node.func, ast.Name):
         raise ExpressionError(f"{ast.unparse(node.func)} is not supported; call a class by name")
-    name, classes = node.func.id, known_classes()
+    name, classes = node.func.id, known_classes() | known_classes(kind)
     if name not in classes:
         raise ExpressionError(f"unknown name {name}; {nearest(name, known_classes(kind))}")
     names = parameters(classes[name])

@@ -15,6 +15,7 @@ from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.hindsight import Progress
 from streamlearn.hindsight.sharded.files import file_shards
 from streamlearn.stream import Clicks, Fields
+from streamlearn.stream.sources.stretch import SMALLEST
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,6 +104,42 @@ def test_container_files_are_shards(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert facts["labels"] == [False, True]
 
 
+@pytest.mark.parametrize("loss", ["NDCG()", "ROCArea", "OrdinalRegression()"])
+def test_rankings_of_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str], loss: str) -> None:
+    rng = np.random.default_rng(1)
+    for name in "ab":
+        x = rng.normal(size=60)
+        rows = [
+            {"query": f"{name}{i // 6}", "x": one, "z": rng.normal(), "clicked": int(one > 0.3)}
+            for i, one in enumerate(x.tolist())
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    path = tmp_path / "ranker.model"
+    given = ["--label", "clicked", "--loss", loss, "--l2", "1e-2", "--save", str(path)]
+    facts = solved(capsys, str(tmp_path / "*.jsonl"), *given, "--group", "query", "--shards", "2")
+    assert facts["shards"] == 2
+    assert facts["gap"] <= 1e-4
+    score = sl.LinearRegressor.load(path).predict_one
+    assert score({"x": 1.0, "z": 0.0}) > score({"x": -1.0, "z": 0.0})
+    (tmp_path / "c.jsonl").write_text((tmp_path / "a.jsonl").read_text())
+    assert (
+        main(["solve", str(tmp_path / "*.jsonl"), *given, "--group", "query", "--shards", "3"]) == 2
+    )
+    assert "group 'a" in capsys.readouterr().err
+
+
+def test_a_large_file_is_divided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "clicks.jsonl"
+    path.write_bytes(b"\n".join(Clicks("clicks", 2).values(0, 24_000)) + b"\n")
+    assert path.stat().st_size > 2 * SMALLEST
+    given = [str(path), "--label", "clicked", "--l2", "1e-3", "--hash", "8"]
+    facts = solved(capsys, *given, "--shards", "2")
+    assert (facts["shards"], facts["rows"]) == (2, 24_000)
+    whole = solved(capsys, *given, "--shards", "1")
+    assert (whole["shards"], whole["rows"]) == (1, 24_000)
+    assert facts["objective"] == pytest.approx(whole["objective"], abs=2e-4)
+
+
 def test_the_progress_is_printed(clicks: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", clicks, "--label", "clicked", "--l2", "1e-3"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -151,6 +188,9 @@ def test_a_time_limit_is_a_normal_end(clicks: str, capsys: pytest.CaptureFixture
         (["--l2", "0.1", "--label", "clik"], "--label"),
         (["--l2", "0.1", "--loss", "Hing()"], "Hinge"),
         (["--l2", "0.1", "--ray", "127.0.0.1:1"], "127.0.0.1:1"),
+        (["--l2", "0.1", "--group", "user"], "NDCG"),
+        (["--l2", "0.1", "--loss", "NDCG", "--shards", "2"], "--group"),
+        (["--l2", "0.1", "--loss", "NDGC"], "NDCG"),
     ],
 )
 def test_wrong_use_is_named(

@@ -8,7 +8,9 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import streamlearn as sl
 from streamlearn.errors import InvalidEventError
@@ -16,6 +18,7 @@ from streamlearn.fleet.shards import RayHost
 from streamlearn.hindsight import ArrayShard, Step, solve_shards
 from streamlearn.hindsight.sharded.files import file_shards
 from streamlearn.stream import Fields
+from streamlearn.stream.sources import stretch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,6 +82,29 @@ def test_killed_workers_are_rebuilt_and_the_result_is_the_same_to_the_bit(
     assert len(set(killed)) == 3
     np.testing.assert_array_equal(found.w, expected.w)
     assert [step[:3] for step in found.history] == [step[:3] for step in expected.history]
+
+
+def test_a_parquet_file_is_divided_among_workers(
+    ray: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretch, "SMALLEST", 1)
+    columns = {f"x{j}": X[:, j] for j in range(8)}
+    texts = [f"ad{k}" for k in np.arange(300) % 7]
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pa.table({"y": SIGNS, "ad": texts, **columns}), path, row_group_size=40)
+    shards = file_shards([path], format="parquet", fields=Fields(label="y"), shards=3)
+    assert len(shards) == 3
+    given: dict[str, Any] = {"method": "lbfgs", "gap": 1e-9, "max_iter": 8}
+    local = solve_shards(shards, L.Logistic(), P.L2(1e-3), **given)
+    with RayHost(ray) as host:
+
+        def kill(step: Step) -> None:
+            if step.iteration == 4:
+                os.kill(host.process_ids()[1], signal.SIGKILL)
+
+        found = solve_shards(shards, L.Logistic(), P.L2(1e-3), host=host, callback=kill, **given)
+    np.testing.assert_array_equal(found.w, local.w)
+    assert len(found.w) == 8 + 7
 
 
 def test_shards_may_be_more_than_cores(ray: Any) -> None:

@@ -24,13 +24,15 @@ from streamlearn.daemon import build
 from streamlearn.estimators.fixed import fixed_model
 from streamlearn.hindsight import METHODS
 from streamlearn.hindsight.sharded import LocalHost
-from streamlearn.hindsight.sharded.files import FileShard, distributed
+from streamlearn.hindsight.sharded.files import FileShard
 from streamlearn.hindsight.sharded.problem import load_shards
 from streamlearn.hindsight.solve import solve_problem
+from streamlearn.hindsight.structured.multivariate.loss import MultivariateLoss
 from streamlearn.losses import Logistic, Squared
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import L1, L2, ElasticNet
 from streamlearn.stream import CSVDecoder
+from streamlearn.stream.sources.stretch import cut_of, stretches
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
@@ -56,18 +58,14 @@ def run(options: Options) -> int:
         raise ValueError(f"--method: {nearest(options.method, ['auto', *METHODS])}")
     if options.save is not None:
         require_writable(options.save, "--save", options.files)
-    settings = open_labels(arguments.settings(options, []))
     loss = chosen_loss(options)
+    settings = with_group(open_labels(arguments.settings(options, [])), loss, options)
     with ExitStack() as stack:
         host, cores = chosen_host(options.ray, stack)
-        paths = list(expanded(options.files))
-        parts = distributed(paths, options.shards or cores)
-        skip = options.on_invalid == "skip"
-        shards = [FileShard(part, partial(open_files, settings), skip=skip) for part in parts]
+        shards = divided(settings, loss, options, options.shards or cores)
         begun = time.perf_counter()
-        loaded = load_shards(
-            shards, loss, penalty(options), host, fit_intercept=not options.no_intercept
-        )
+        intercept = has_intercept(loss, options)
+        loaded = load_shards(shards, loss, penalty(options), host, fit_intercept=intercept)
         monitor = Monitor(time.perf_counter() - begun, options.seconds, quiet=options.json)
         for survey in loaded.surveys:
             for line in survey.examples:
@@ -84,7 +82,7 @@ def run(options: Options) -> int:
             callback=monitor.add,
         )
     monitor.finish(solution)
-    facts = {**summary(loaded, solution, monitor), "shards": len(parts)}
+    facts = {**summary(loaded, solution, monitor), "shards": len(shards)}
     if options.save is not None:
         save(options, settings, loaded, solution)
         facts["saved"] = options.save
@@ -103,7 +101,51 @@ def chosen_loss(options: Options) -> Any:
     """Return the loss of --loss or --regression."""
     if options.loss is None:
         return Squared() if options.regression else Logistic()
-    return expressions.parse(options.loss, AnyLoss)
+    name = options.loss.partition("(")[0].strip()
+    families = [expressions.known_classes(kind) for kind in (AnyLoss, MultivariateLoss)]
+    if not any(name in family for family in families):
+        hint = nearest(name, [one for family in families for one in family])
+        raise ValueError(f"--loss: unknown {name!r}; {hint}")
+    return expressions.parse(options.loss, AnyLoss if name in families[0] else MultivariateLoss)
+
+
+def has_intercept(loss: Any, options: Options) -> bool:
+    """Return whether the model has an intercept, which cannot change a ranking."""
+    is_ranking = isinstance(loss, MultivariateLoss) and loss.takes_groups
+    return not (options.no_intercept or is_ranking)
+
+
+def with_group(settings: config.Config, loss: Any, options: Options) -> config.Config:
+    """Return settings that read the group of each row as its id."""
+    if options.group is None:
+        return settings
+    if not isinstance(loss, MultivariateLoss) or not loss.takes_groups:
+        raise ValueError(
+            f"--group: {loss!r} has no groups; leave it out, or use --loss with one of "
+            f"{', '.join(losses_of_groups())}"
+        )
+    return replace(settings, format=replace(settings.format, id=options.group))
+
+
+def losses_of_groups() -> list[str]:
+    """Return the names of the losses that are means over groups."""
+    found = expressions.known_classes(MultivariateLoss)
+    return [name for name, kind in found.items() if kind.takes_groups]
+
+
+def divided(settings: config.Config, loss: Any, options: Options, shards: int) -> list[FileShard]:
+    """Divide the files into shards; a group, or all rows of a loss of all rows, is in one."""
+    grouped = options.group is not None
+    table, cut = settings.format, None
+    if not grouped:
+        cut = cut_of(table.kind, table.delimiter)
+    if not grouped and isinstance(loss, MultivariateLoss) and not loss.row_mean:
+        shards = options.shards or 1
+    opening, skip = partial(open_files, settings), options.on_invalid == "skip"
+    return [
+        FileShard(part, opening, grouped, skip)
+        for part in stretches(list(expanded(options.files)), shards, cut)
+    ]
 
 
 def penalty(options: Options) -> Penalty:
@@ -209,6 +251,8 @@ def save(
     reader = config.feature_reader(settings.features)
     restore_names(reader, loaded)
     loss: Any = loaded.problem.loss
+    if isinstance(loss, MultivariateLoss):
+        loss = Squared()  # the model predicts the score by which rows are ranked
     model = fixed_model(loss, reader, solution.w, solution.intercept, solution.labels, loaded.rows)
     decoder = build.decoder(settings, reader, [model])
     for label in solution.labels:

@@ -30,6 +30,9 @@ def arguments(parser: Parser) -> None:
     group.add_argument(
         "--loss", metavar="EXPR", help='"Hinge()" (default: logistic; for regression, squared)'
     )
+    group.add_argument(
+        "--group", metavar="FIELD", help='field of the group in which rows are ranked, for "NDCG()"'
+    )
     add_regression(group)
     group.add_argument(
         "--no-intercept", action="store_true", help="no intercept, which is not penalized"
@@ -53,7 +56,7 @@ def arguments(parser: Parser) -> None:
         "--shards",
         metavar="N",
         type=whole,
-        help="shards, of whole files (default: as many as there are cores)",
+        help="shards; large files are divided (default: as many as there are cores)",
     )
     parser.add_argument("--save", metavar="MODEL", help="write the model to this file")
     add_json(parser)

@@ -147,14 +147,15 @@ def require_own_groups(surveys: Sequence[Survey], loss: AnyLoss) -> None:
     for i, one in enumerate(surveys):
         if one.groups is None:
             raise ValueError(
-                f"{loss!r} is a loss of all rows together; use one shard, or a loss with groups "
-                "and give them"
+                f"{loss!r} is a loss of all rows together; use one shard (--shards 1), or a loss "
+                "with groups and give them (--group)"
             )
         for group in one.groups:
             other = where.setdefault(group, i)
             if other != i:
+                shown = group.decode() if isinstance(group, bytes) else group
                 raise ValueError(
-                    f"group {group!r} is in {surveys[other].name} and in {one.name}; put its rows "
+                    f"group {shown!r} is in {surveys[other].name} and in {one.name}; put its rows "
                     "into one shard"
                 )
 

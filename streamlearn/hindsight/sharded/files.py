@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from streamlearn.losses import Loss
 from streamlearn.stream import CSVDecoder, Events, Fields, Files, decoded_batches, decoder_of
 from streamlearn.stream.sources.prefetch import prefetched
 from streamlearn.stream.sources.record_files import RecordFiles, counter_of, opener_of
+from streamlearn.stream.sources.stretch import FileStretch, StretchSource, cut_of, stretches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -59,14 +59,14 @@ class LossLabels:
 
 @dataclass(frozen=True)
 class FileShard:
-    """The labeled events of files.
+    """The labeled events of files, or of a part of them.
 
     open: returns how files are read, with a new decoder; it is sent to the shard's worker. groups:
     whether the ids of events are the groups of a ranking loss. skip: whether invalid records are
     skipped; otherwise the first one is an error.
     """
 
-    paths: tuple[str, ...]
+    files: FileStretch
     open: Callable[[tuple[str, ...], LossLabels], Opened]
     groups: bool = False
     skip: bool = False
@@ -74,15 +74,20 @@ class FileShard:
     @property
     def name(self) -> str:
         """The files."""
-        more = f" (and {len(self.paths) - 1} more)" if len(self.paths) > 1 else ""
-        return f"{self.paths[0]}{more}"
+        paths, start = self.files.paths, self.files.start
+        begin = f" from {start:,}" if start else ""
+        more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
+        return f"{paths[0]}{begin}{more}"
 
     def load(self, loss: AnyLoss) -> ShardData:
         """Read the files."""
         labels = LossLabels(loss)
-        source, decoder = self.open(self.paths, labels)
+        source, decoder = self.open(self.files.paths, labels)
+        if self.files.start:
+            self._begin(decoder, labels)
         rows = RowBuffer(classes=labels.learns == "classes", groups=self.groups)
-        batches = prefetched(decoded_batches(source, decoder))
+        part = StretchSource(source, self.files)
+        batches = prefetched(decoded_batches(part, decoder))
         try:
             for batch in batches:
                 if batch is not None:
@@ -92,6 +97,25 @@ class FileShard:
             batches.close()
             source.close()
         return rows.data(decoder)
+
+    def _begin(self, decoder: Decoder, labels: LossLabels) -> None:
+        """Learn from the file's first records what all of it depends on: columns and buckets."""
+        table = decoder if isinstance(decoder, CSVDecoder) else None
+        if table is None and not decoder.reader.frozen():
+            return
+        source, first = self.open(self.files.paths[:1], labels)
+        batches = decoded_batches(source, first)
+        try:
+            for batch in batches:
+                if batch is not None and table is not None:
+                    table.infer(batch[0].values)
+                    table = None
+                if not any("warmup" in one for one in first.reader.frozen().values()):
+                    break
+        finally:
+            batches.close()
+            source.close()
+        decoder.reader.restore_frozen(first.reader.frozen())
 
     def _check(self, records: Records, events: Events, source: FileSource, rows: RowBuffer) -> None:
         for index, _, reason in events.invalid:
@@ -187,7 +211,7 @@ def file_shards(
     skip: bool = False,
     **options: Any,
 ) -> list[FileShard]:
-    """Return shards of files; each file is in one shard.
+    """Return shards of files; large files are divided, unless there are groups.
 
     Parameters
     ----------
@@ -199,9 +223,11 @@ def file_shards(
         The roles of fields, and how the others become features; default: all by name. With
         `Hashing(bits)`, shards need not exchange their names.
     shards
-        How many; default: one for each file. Files are distributed by size.
+        How many; default: one for each file. Files are distributed by size, and large ones divided:
+        text between lines, Parquet between row groups. Compressed files are not.
     group
-        The field of a row's group, for the ranking losses of `hindsight.multivariate`.
+        The field of a row's group, for the ranking losses of `hindsight.multivariate`. All rows of
+        a group must be in one file, or in files of one shard.
     skip
         Whether invalid records are skipped; otherwise the first one is an error that names file,
         line and field.
@@ -213,9 +239,10 @@ def file_shards(
         given = replace(given, id=group)
     opening = partial(open_files, format, given, Names() if features is None else features, options)
     names = [os.fspath(path) for path in paths]
+    cut = None if group is not None else cut_of(format, options.get("delimiter"))
     return [
         FileShard(part, opening, group is not None, skip)
-        for part in distributed(names, len(names) if shards is None else shards)
+        for part in stretches(names, len(names) if shards is None else shards, cut)
     ]
 
 
@@ -236,18 +263,3 @@ def open_files(
     if open_file is not None:
         return RecordFiles(paths, open_file, count=counter_of(kind)), decoder
     return Files(paths, **lines), decoder
-
-
-def distributed(paths: Sequence[str], shards: int) -> list[tuple[str, ...]]:
-    """Distribute files by size among at most so many shards, the largest first.
-
-    The files of a shard stay in their order.
-    """
-    sizes = [Path(path).stat().st_size for path in paths]
-    parts: list[list[int]] = [[] for _ in range(min(shards, len(paths)))]
-    loads = [0] * len(parts)
-    for i in sorted(range(len(paths)), key=lambda i: -sizes[i]):
-        least = loads.index(min(loads))
-        parts[least].append(i)
-        loads[least] += sizes[i]
-    return [tuple(paths[i] for i in sorted(part)) for part in sorted(map(sorted, parts))]

@@ -5,9 +5,12 @@ pyarrow reads them; their values are read natively where it has put them.
 
 from __future__ import annotations
 
+from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from streamlearn.columns.batch import batch_of_capsules
+from streamlearn.errors import SourceError
 from streamlearn.stream.column_rows import ColumnRows
 
 try:
@@ -123,6 +126,19 @@ def count_parquet(path: str) -> int:
     """Return how many rows a Parquet file has."""
     rows: int = parquet.read_metadata(path).num_rows
     return rows
+
+
+def group_starts(path: str, aims: Sequence[int]) -> list[int | None]:
+    """Return the first row of the group nearest to each byte; None: the end of the file."""
+    try:
+        metadata = parquet.read_metadata(path)
+    except pa.ArrowInvalid as error:
+        raise SourceError(f"{path} is damaged: {error}") from error
+    groups = (metadata.row_group(k).num_rows for k in range(metadata.num_row_groups))
+    starts, rows = [*accumulate(groups, initial=0)], metadata.num_rows
+    size = Path(path).stat().st_size
+    nearest = [min(starts, key=lambda start: abs(start - rows * aim / size)) for aim in aims]
+    return [None if start == rows else start for start in nearest]
 
 
 def count_arrow(path: str) -> int:

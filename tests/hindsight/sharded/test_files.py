@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import pickle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import streamlearn as sl
 from streamlearn.errors import InvalidEventError
 from streamlearn.features import Hashing, Names
 from streamlearn.hindsight import solve_shards
 from streamlearn.hindsight.sharded import LocalHost
-from streamlearn.hindsight.sharded.files import FileShard, LossLabels, distributed, file_shards
+from streamlearn.hindsight.sharded.files import FileShard, LossLabels, file_shards
 from streamlearn.hindsight.sharded.problem import load_shards
 from streamlearn.stream import Fields
+from streamlearn.stream.sources import stretch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,6 +62,51 @@ def test_files_have_one_solution_however_they_are_divided(
     assert solution.objective == pytest.approx(expected.objective, abs=2e-9)
     assert sorted(solution.w) == pytest.approx(sorted(expected.w), abs=1e-3)
     assert solution.labels == [False, True]
+
+
+def written(path: Path) -> Path:
+    """Write the events to one file in the format of its name."""
+    if path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, EVENTS[0].keys())
+            writer.writeheader()
+            writer.writerows(EVENTS)
+    elif path.suffix == ".parquet":
+        parquet.write_table(pa.Table.from_pylist(EVENTS), path, row_group_size=30)
+    else:
+        path.write_text("".join(json.dumps(one) + "\n" for one in EVENTS))
+    return path
+
+
+@pytest.mark.parametrize("features", [Names(), Names({"age": "buckets(4, warmup=20)"})], ids=repr)
+@pytest.mark.parametrize("kind", ["json", "csv", "parquet"])
+def test_a_file_that_is_divided_has_one_solution(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, features: Any
+) -> None:
+    monkeypatch.setattr(stretch, "SMALLEST", 1)
+    path = written(tmp_path / f"a.{kind}")
+    given: dict[str, Any] = {"format": kind, "fields": FIELDS, "features": features}
+    shards = file_shards([path], shards=3, **given)
+    assert len(shards) == 3
+    loaded = load_shards(shards, L.Logistic(), P.L2(1e-3), LocalHost())
+    assert [one.rows for one in loaded.surveys if one.rows] != [len(EVENTS)]
+    assert loaded.rows == len(EVENTS)
+    found = solve_shards(shards, L.Logistic(), P.L2(1e-3), gap=1e-9)
+    whole = solve_shards(file_shards([path], **given), L.Logistic(), P.L2(1e-3), gap=1e-9)
+    assert found.objective == pytest.approx(whole.objective, abs=2e-9)
+    assert found.labels == whole.labels
+
+
+def test_an_invalid_record_of_a_divided_file_has_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stretch, "SMALLEST", 1)
+    path = written(tmp_path / "a.jsonl")
+    with path.open("a") as file:
+        file.write("{\n")
+    shards = file_shards([path], format="json", fields=FIELDS, shards=4)
+    with pytest.raises(InvalidEventError, match=rf"a\.jsonl:{len(EVENTS) + 1}: "):
+        solve_shards(shards, L.Logistic(), P.L2(0.1))
 
 
 def test_columns_have_the_names_of_all_shards(tmp_path: Path) -> None:
@@ -137,6 +186,21 @@ def test_groups_are_read_from_a_field(tmp_path: Path) -> None:
     assert solve_shards(shards, M.NDCG(), P.L2(0.1)).gap <= 1e-4
 
 
+def test_a_group_in_two_shards_is_named(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text('{"y": 1, "q": "shoes"}\n{"y": 0, "q": "shoes"}\n')
+    paths = [tmp_path / "a", tmp_path / "b"]
+    shards = file_shards(paths, format="json", fields=Fields(label="y"), group="q")
+    with pytest.raises(ValueError, match=r"group 'shoes' is in .*a and in .*b"):
+        solve_shards(shards, M.NDCG(), P.L2(0.1))
+
+
+def test_files_with_groups_are_not_divided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stretch, "SMALLEST", 1)
+    path = written(tmp_path / "a.jsonl")
+    assert len(file_shards([path], format="json", fields=FIELDS, group="user", shards=4)) == 1
+
+
 def test_columns_of_unlike_type_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("label,zip\n1,123\n0,456\n")
     (tmp_path / "b.csv").write_text("label,zip\n1,12A\n0,456\n")
@@ -146,16 +210,6 @@ def test_columns_of_unlike_type_are_refused(tmp_path: Path) -> None:
     features = Names({"zip": "category"})
     named = file_shards(paths, format="csv", features=features)
     assert solve_shards(named, L.Logistic(), P.L2(0.1)).labels == [0, 1]
-
-
-def test_files_are_distributed_by_size(tmp_path: Path) -> None:
-    names = []
-    for name, size in (("a", 10), ("b", 70), ("c", 30), ("d", 30)):
-        (tmp_path / name).write_bytes(b"x" * size)
-        names.append(str(tmp_path / name))
-    a, b, c, d = names
-    assert distributed(names, 2) == [(a, c, d), (b,)]
-    assert distributed(names, 9) == [(a,), (b,), (c,), (d,)]
 
 
 def test_a_shard_is_small_until_it_is_loaded(tmp_path: Path) -> None:
