@@ -13,7 +13,9 @@ class StreamlearnError(Exception):
 class InvalidEventError(StreamlearnError, ValueError):
     """An invalid event or label; nothing was changed.
 
-    `field` is the name of the invalid field (dotted if nested), or None for the whole event.
+    `field` is the name of the invalid field (dotted if nested), or None for the whole event. `code`
+    says what is invalid: the `"label"`, `"weight"`, `"id"`, `"time"`, the `"value"` of another
+    field, the `"schema"` of a record, or its `"syntax"`.
 
     >>> raise InvalidEventError("field 'age' is nan: values must be finite", "age")
     Traceback (most recent call last):
@@ -21,12 +23,13 @@ class InvalidEventError(StreamlearnError, ValueError):
     streamlearn.errors.InvalidEventError: field 'age' is nan: values must be finite
     """
 
-    def __init__(self, message: str, field: str | None = None) -> None:
+    def __init__(self, message: str, field: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
         self.field = field
+        self.code = code or ("syntax" if field is None else "value")
 
-    def __reduce__(self) -> tuple[type[InvalidEventError], tuple[str, str | None]]:
-        return type(self), (self.args[0], self.field)
+    def __reduce__(self) -> tuple[type[InvalidEventError], tuple[str, str | None, str]]:
+        return type(self), (self.args[0], self.field, self.code)
 
 
 class IncompatibleError(StreamlearnError, ValueError):

@@ -114,12 +114,14 @@ class Pass:
             start = stop
 
     def _count(self, records: Records, events: Events) -> None:
-        for index, _, reason in events.invalid:
-            place = self._place(records, index)
+        for bad in events.invalid:
+            place = self._place(records, bad.number)
             if not self.skip:
-                raise ValueError(f"{place}: {reason}; repair the line, or use --on-invalid skip")
+                raise ValueError(
+                    f"{place}: {bad.reason}; repair the line, or use --on-invalid skip"
+                )
             if len(self.examples) < MAX_EXAMPLES:
-                self.examples.append(f"{place}: {reason}")
+                self.examples.append(f"{place}: {bad.reason}")
         self.records += len(records.offsets)
         self.events += len(events)
         self.invalid += len(events.invalid)

@@ -9,7 +9,7 @@ from streamlearn.daemon.event_reader import EventReader
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from streamlearn.daemon.collectors.observer import RecordError
+    from streamlearn.core.invalid_record import InvalidRecord
     from streamlearn.stream import Decoder
     from streamlearn.stream.polled import Polled
     from streamlearn.stream.sources.backfill import Backfill
@@ -35,7 +35,7 @@ class BackfillReader(EventReader):
         """Whether predictions of the last batch are published: those of history come too late."""
         return self.decoder is self.stream
 
-    def read(self, polled: Polled) -> list[RecordError]:
+    def read(self, polled: Polled) -> list[InvalidRecord]:
         """Read a batch into `rows`; return the invalid records."""
         self.decoder = self.history if self.source.in_history else self.stream
         return super().read(polled)

@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from streamlearn.core.arrays import Array
-    from streamlearn.daemon.collectors.observer import RecordError
+    from streamlearn.core.invalid_record import InvalidRecord
     from streamlearn.daemon.learners import Learner
     from streamlearn.late.join import Join
     from streamlearn.stream import Decoder
     from streamlearn.stream.polled import Polled
 
-ORPHAN = "orphan label: its event did not arrive in time"
 EVENTS, LABELS = range(2)  # the sides of a join
 
 
@@ -117,7 +116,7 @@ class DelayedEventReader(EventReader):
         """Mark the rows after the label record that closed the label set."""
         return np.asarray(self.join.rows.index > self._closing_record)
 
-    def read(self, polled: Polled) -> list[RecordError]:
+    def read(self, polled: Polled) -> list[InvalidRecord]:
         """Decode a batch and join it; return the invalid records.
 
         Two topics may alternate with every record: each decoder decodes all of its records at once,
@@ -163,12 +162,12 @@ class DelayedEventReader(EventReader):
         return float(np.flatnonzero(sides == side)[events.index[int(row)]])
 
     @staticmethod
-    def _invalid(events: Events, sides: Array, side: int) -> list[RecordError]:
+    def _invalid(events: Events, sides: Array, side: int) -> list[InvalidRecord]:
         """Return the invalid records of one side, numbered by the records of both sides."""
         if not events.invalid:
             return []
         numbers = np.flatnonzero(sides == side).tolist()
-        return [(numbers[i], field, reason) for i, field, reason in events.invalid]
+        return [bad.at(numbers[bad.number]) for bad in events.invalid]
 
     def _origins(self, polled: Polled) -> Iterator[bytes]:
         """Pack each record, in polled order, in case its label becomes an orphan."""
@@ -187,7 +186,7 @@ class DelayedEventReader(EventReader):
             counts.update(self.label_decoder.take_schema_counts())
         return counts
 
-    def orphans(self) -> list[tuple[Records, str]]:
+    def orphans(self) -> list[Records]:
         """Return the records of orphan labels, if the join keeps them."""
         found = []
         for text in self.join.orphans:
@@ -201,7 +200,7 @@ class DelayedEventReader(EventReader):
                 None if one.time is None else [one.time],
                 [[(header_name(name), item) for name, item in one.headers]],
             )
-            found.append((records, ORPHAN))
+            found.append(records)
         return found
 
     def attach(self, learners: Sequence[Learner]) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from streamlearn.core.arrays import Array
-    from streamlearn.daemon.collectors.observer import RecordError
+    from streamlearn.core.invalid_record import InvalidRecord
     from streamlearn.daemon.learners import Learner
     from streamlearn.stream import Decoder, Partition, Records
     from streamlearn.stream.formats.label_set import LabelSet
@@ -58,7 +58,7 @@ class EventReader:
         """Return the decoder of a partition's records."""
         return self.decoder
 
-    def read(self, polled: Polled) -> list[RecordError]:
+    def read(self, polled: Polled) -> list[InvalidRecord]:
         """Read a batch into `rows`; return the invalid records."""
         self._before = self.labels.events
         self.rows.clear()
@@ -90,7 +90,7 @@ class EventReader:
         """Whether predictions of the last batch are published."""
         return True
 
-    def orphans(self) -> list[tuple[Records, str]]:
+    def orphans(self) -> list[Records]:
         """Return label records that never found an event, with the reason."""
         return []
 

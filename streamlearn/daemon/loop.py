@@ -13,12 +13,12 @@ from streamlearn.daemon.checkpointing import resume
 from streamlearn.daemon.checkpointing.checkpointer import Checkpointer
 from streamlearn.daemon.checkpointing.claim import UnconfirmedError
 from streamlearn.daemon.checkpointing.writer import remove_partial_files
-from streamlearn.daemon.collectors.observer import Status
 from streamlearn.daemon.label_monitor import label_hint
 from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.pipeline import Counts
 from streamlearn.daemon.process.error_context import error_message
 from streamlearn.daemon.process.exits import Exit, Stop, exit_code
+from streamlearn.daemon.status import Status
 from streamlearn.daemon.until import Until
 from streamlearn.errors import (
     ModelFileError,

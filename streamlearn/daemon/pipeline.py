@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.daemon.collectors.observer import Batch, PartitionBatch
+from streamlearn.daemon.batch import Batch, PartitionBatch
 from streamlearn.daemon.label_monitor import LabelMonitor
-from streamlearn.daemon.outputs.dead_letters import reason_code
+from streamlearn.daemon.outputs.dead_letters import ORPHANED
 from streamlearn.daemon.process.error_context import attach_records
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.features import Names
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from streamlearn.core.arrays import Array
-    from streamlearn.daemon.collectors.observer import Observer, RecordError
+    from streamlearn.core.invalid_record import InvalidRecord
+    from streamlearn.daemon.collectors.observer import Observer
     from streamlearn.daemon.event_reader import EventReader
     from streamlearn.daemon.learners import LearnerResult, Learners
     from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher, InvalidRecordLimit
@@ -135,7 +136,7 @@ class Pipeline:
             after_events=labels.closed_at,
         )
 
-    def _parts(self, polled: Polled, invalid: Sequence[RecordError]) -> list[PartitionBatch]:
+    def _parts(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> list[PartitionBatch]:
         """Split a batch by partition, with the invalid records of each."""
         parts, positions = [], dict(self.positions)
         for one in polled.records:
@@ -144,11 +145,9 @@ class Pipeline:
             parts.append(PartitionBatch(one, start, [], tombstones, size))
             positions[one.partition] = one.end
         if invalid:
-            which, places = polled.find(np.array([number for number, _, _ in invalid]))
-            for k, i, (_, field, reason) in zip(
-                which.tolist(), places.tolist(), invalid, strict=True
-            ):
-                parts[k].invalid.append((i, field, reason))
+            which, places = polled.find(np.array([bad.number for bad in invalid]))
+            for k, i, bad in zip(which.tolist(), places.tolist(), invalid, strict=True):
+                parts[k].invalid.append(bad.at(i))
         return parts
 
     def _publish(
@@ -166,8 +165,8 @@ class Pipeline:
         for part in parts:
             if part.invalid:
                 self.dead_letters.publish(part.records, part.invalid)
-        for orphan, reason in self.event_reader.orphans():
-            self.dead_letters.publish(orphan, [(0, None, reason)])
+        for orphan in self.event_reader.orphans():
+            self.dead_letters.publish(orphan, [ORPHANED])
 
     def _count(self, parts: Sequence[PartitionBatch], predicted: Array, learned: Array) -> int:
         """Update the counts; return how many events will never be learned."""
@@ -188,7 +187,7 @@ class Pipeline:
             counts.invalid += len(part.invalid)
         return unlabeled
 
-    def _report(self, polled: Polled, invalid: Sequence[RecordError]) -> None:
+    def _report(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> None:
         """Log anything unusual."""
         self.label_monitor.check_run(self.counts.since_label, self.event_reader.decoder)
         self.label_monitor.check_positive(self.event_reader.labels)
@@ -213,21 +212,21 @@ class Pipeline:
                     events=learner.diverged, remedy="use a smaller step size or scale the features",
                 )  # fmt: skip
 
-    def _report_invalid(self, polled: Polled, invalid: Sequence[RecordError]) -> None:
+    def _report_invalid(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> None:
         """Log the first invalid record of a batch, and stop at too many of them."""
         if invalid:
-            number, field, reason = invalid[0]
-            where, offset, _ = self._place(polled, number)
+            bad = invalid[0]
+            where, offset, _ = self._place(polled, bad.number)
             self.log.rate_limited(
                 "invalid", "warning", "invalid record", topic=where.topic, partition=where.number,
-                offset=offset, code=reason_code(field, reason), field=field, reason=reason,
+                offset=offset, code=bad.code, field=bad.field, reason=bad.reason,
                 in_batch=len(invalid),
             )  # fmt: skip
-        too_many = self.invalid_limit.add([number for number, _, _ in invalid], len(polled))
+        too_many = self.invalid_limit.add([bad.number for bad in invalid], len(polled))
         if too_many is not None:
             limit = self.invalid_limit
             where, offset, end = self._place(polled, too_many)
-            last = next(reason for number, _, reason in reversed(invalid) if number <= too_many)
+            last = next(bad.reason for bad in reversed(invalid) if bad.number <= too_many)
             raise Stop(
                 Exit.INVALID_RECORDS,
                 f"too many invalid records up to {where.topic}:{where.number}:{offset}: more than "

@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streamlearn.core.arrays import Array
+from streamlearn.core.invalid_record import InvalidRecord
 from streamlearn.engine.rows import Rows
 from streamlearn.errors import InvalidEventError
 
@@ -23,7 +24,7 @@ class Events(Rows):
     @property
     def tombstones(self) -> int: ...
     @property
-    def invalid(self) -> list[tuple[int, str | None, str]]: ...
+    def invalid(self) -> list[InvalidRecord]: ...
     @property
     def labels(self) -> NDArray[np.float64]: ...
     @property
@@ -57,7 +58,7 @@ class Events(Rows):
         self,
         arrays: Sequence[Array],
         records: int,
-        invalid: Iterable[tuple[int, str | None, str]] = (),
+        invalid: Iterable[InvalidRecord] = (),
         tombstones: int = 0,
         byte_count: int = 0,
     ) -> None: ...

@@ -14,6 +14,8 @@ from streamlearn.core.row cimport Row, squared
 
 import numpy as np
 
+from streamlearn.core.invalid_record import InvalidRecord
+
 
 cdef inline double masked(double x, bint wanted) noexcept nogil:
     """Return x if wanted, else 0, without a branch, which would be unpredictable."""
@@ -39,7 +41,6 @@ TYPES = (
     np.int64, np.int32, np.float64, np.float64, np.uint8, np.float64, np.float64, np.int64,
     np.int64, np.uint8, np.int64, np.uint8, np.float64,
 )
-cdef Py_ssize_t MAX_TEXT = 1000  # characters of a field or reason, because records may be long
 CLASS_KIND = CLASS
 LABEL_KINDS = {type(None): UNLABELED, bool: BOOL, int: INT, float: FLOAT}
 
@@ -203,10 +204,9 @@ cdef class Events(Rows):
         >>> events = Events()
         >>> events.refuse(InvalidEventError("field 'age' is nan", "age"))
         >>> events.invalid
-        [(0, 'age', "field 'age' is nan")]
+        [InvalidRecord(number=0, field='age', code='value', reason="field 'age' is nan")]
         """
-        field = None if error.field is None else error.field[:MAX_TEXT]
-        self.invalid.append((self.records, field, str(error)[:MAX_TEXT]))
+        self.invalid.append(InvalidRecord.of(self.records, error))
 
     # The contents of a batch
 

@@ -10,8 +10,8 @@ from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from streamlearn.daemon.collectors.observer import Status
     from streamlearn.daemon.learners import Learners
+    from streamlearn.daemon.status import Status
     from streamlearn.fleet.round_source import RoundSource
     from streamlearn.fleet.worker_pool import WorkerPool
     from streamlearn.telemetry import Board

@@ -14,7 +14,8 @@ from streamlearn.stream import Records
 
 if TYPE_CHECKING:
     from streamlearn.core.arrays import Array
-    from streamlearn.daemon.collectors.observer import Batch, RecordError
+    from streamlearn.core.invalid_record import InvalidRecord
+    from streamlearn.daemon.batch import Batch
     from streamlearn.daemon.learners import Learners
     from streamlearn.daemon.pipeline import Counts
     from streamlearn.daemon.scores import ProgressiveMean
@@ -36,7 +37,7 @@ class LearnedPart:
     tombstones: int = 0
     last: int = -1  # offset of the last record, with its leader epoch
     epoch: int | None = None
-    invalid: list[RecordError] = field(default_factory=list)  # by number in the round
+    invalid: list[InvalidRecord] = field(default_factory=list)  # by number in the round
     offsets: dict[int, int] = field(default_factory=dict)  # of the invalid ones that are shown
     values: dict[int, bytes | None] = field(default_factory=dict)
 
@@ -104,9 +105,9 @@ class RoundSummary(Observer):
         for part in batch.parts:
             records, where = part.records, part.records.partition
             mine = self.parts.setdefault(where, LearnedPart(where, part.start, part.start))
-            for i, name, reason in part.invalid:
-                number = mine.records + i
-                mine.invalid.append((number, name, reason))
+            for bad in part.invalid:
+                i, number = bad.number, mine.records + bad.number
+                mine.invalid.append(bad.at(number))
                 mine.offsets[number], mine.values[number] = records.offsets[i], records.values[i]
                 if len(mine.offsets) > SHOWN_INVALID:
                     oldest = next(iter(mine.offsets))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.daemon.collectors.observer import Batch, PartitionBatch
+from streamlearn.daemon.batch import Batch, PartitionBatch
 from streamlearn.daemon.learners import LearnerResult
 from streamlearn.daemon.pipeline import Counts, Pipeline
 from streamlearn.engine.events import Events

@@ -35,6 +35,7 @@ from streamlearn.core.row cimport Row
 
 import numpy as np
 
+from streamlearn.core.invalid_record import InvalidRecord
 from streamlearn.engine.events import LABEL_KINDS
 from streamlearn.errors import NO_ID, ModelFileError
 
@@ -198,7 +199,7 @@ cdef class Join:
             return self.process_label(incoming, i, origin)
         incoming.fill(i, &tags)
         if tags.id == NULL:
-            events.invalid.append((<Py_ssize_t>events.record[i], None, NO_ID))
+            events.invalid.append(InvalidRecord(<Py_ssize_t>events.record[i], None, "id", NO_ID))
             return 0
         self.known = max(self.known, <Py_ssize_t>events.known[i])
         events.row(i, &row)
@@ -209,8 +210,8 @@ cdef class Join:
         cdef Tags tags
         incoming.fill(i, &tags)
         if tags.kind == UNLABELED or tags.id == NULL:
-            why = NO_ID if tags.id == NULL else "there is no label"
-            events.invalid.append((<Py_ssize_t>events.record[i], None, why))
+            code, why = ("id", NO_ID) if tags.id == NULL else ("label", "there is no label")
+            events.invalid.append(InvalidRecord(<Py_ssize_t>events.record[i], None, code, why))
             return 0
         if tags.kind == CLASS:  # a decoder numbers classes by itself
             tags.label = self.class_code(events.classes[<Py_ssize_t>tags.label])

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from streamlearn.daemon.collectors.observer import Batch, Status
+    from streamlearn.daemon.batch import Batch
     from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.daemon.process.log import Log
+    from streamlearn.daemon.status import Status
     from streamlearn.features import Reader
     from streamlearn.serving.export import Copy
     from streamlearn.stream.formats.fields import Fields

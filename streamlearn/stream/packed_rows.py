@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from streamlearn.core.arrays import Array
+    from streamlearn.core.invalid_record import InvalidRecord
 
-Invalid = tuple[int, str | None, str]  # index, field, reason
 STARTS, SLOTS, VALUES, LABELS, KINDS, WEIGHTS, TIMES, _KNOWN, INDEX, ID_TEXT, ID_ENDS, *_ = range(
     len(TYPES)
 )
@@ -42,7 +42,7 @@ class PackedRows(Sequence[bytes | None]):
     >>> events = Events()
     >>> JSONDecoder(Hashing()).decode(values := [b'{"x": 2}', b"?", b'{"x": 3}'], events)
     >>> packed = PackedRows.of(values, events)
-    >>> len(packed), packed[1], packed[1:].byte_count, packed[1:].invalid[0][0]
+    >>> len(packed), packed[1], packed[1:].byte_count, packed[1:].invalid[0].number
     (3, b'?', 9, 0)
     >>> packed[1:].arrays[2], packed[1:].arrays[8]
     (array([3.]), array([1]))
@@ -51,7 +51,7 @@ class PackedRows(Sequence[bytes | None]):
     rows: tuple[Array, ...]
     classes: Sequence[Hashable]
     sizes: Array
-    found_invalid: Sequence[Invalid] = ()
+    found_invalid: Sequence[InvalidRecord] = ()
     kept: Mapping[int, bytes] = field(default_factory=dict)
     start: int = 0
     stop: int = 0
@@ -67,7 +67,7 @@ class PackedRows(Sequence[bytes | None]):
         schemas: Mapping[int | str, int] | None = None,
     ) -> PackedRows:
         """Pack the events that were decoded from these values; the arrays are views."""
-        kept = range(len(values)) if keep_all else [index for index, _, _ in events.invalid]
+        kept = range(len(values)) if keep_all else [bad.number for bad in events.invalid]
         sizes = [TOMBSTONE if value is None else len(value) for value in values]
         return cls(
             events.packed(),
@@ -85,7 +85,7 @@ class PackedRows(Sequence[bytes | None]):
         """Return the records of several, one after the other."""
         classes: dict[Hashable, int] = {}
         sizes = np.concatenate([one.sizes[one.start : one.stop] for one in parts])
-        invalid: list[Invalid] = []
+        invalid: list[InvalidRecord] = []
         kept: dict[int, bytes] = {}
         columns: list[list[Array]] = [[] for _ in TYPES]
         before = used = text = 0
@@ -99,7 +99,7 @@ class PackedRows(Sequence[bytes | None]):
                 arrays[LABELS] = recoded(arrays, codes)
             for column, array in zip(columns, arrays, strict=True):
                 column.append(array)
-            invalid += [(index + before, field, reason) for index, field, reason in one.invalid]
+            invalid += [bad.at(bad.number + before) for bad in one.invalid]
             kept |= {i - one.start + before: value for i, value in one.kept.items()
                      if one.start <= i < one.stop}  # fmt: skip
             before += len(one)
@@ -112,7 +112,7 @@ class PackedRows(Sequence[bytes | None]):
         rows = tuple(np.concatenate(column) for column in columns)
         return cls(rows, list(classes), sizes, invalid, kept, 0, before, schemas)
 
-    def ordered(self, order: Array) -> tuple[tuple[Array, ...], list[Invalid]]:
+    def ordered(self, order: Array) -> tuple[tuple[Array, ...], list[InvalidRecord]]:
         """Return the rows and the invalid records in this order of the records."""
         arrays = self.arrays
         place = np.empty(len(order), dtype=np.int64)
@@ -127,8 +127,8 @@ class PackedRows(Sequence[bytes | None]):
         ends = np.concatenate([[0], arrays[ID_ENDS]])
         id_starts, characters = gathered(ends, chosen)
         result[ID_ENDS], result[ID_TEXT] = id_starts[1:], arrays[ID_TEXT][characters]
-        invalid = [(int(place[i]), field, reason) for i, field, reason in self.invalid]
-        return tuple(result), sorted(invalid, key=lambda one: one[0])
+        invalid = [bad.at(int(place[bad.number])) for bad in self.invalid]
+        return tuple(result), sorted(invalid, key=lambda bad: bad.number)
 
     @cached_property
     def arrays(self) -> tuple[Array, ...]:
@@ -150,12 +150,11 @@ class PackedRows(Sequence[bytes | None]):
         return tuple(cut)
 
     @property
-    def invalid(self) -> list[Invalid]:
+    def invalid(self) -> list[InvalidRecord]:
         """The invalid records."""
         start, stop = self.start, self.stop
-        return [
-            (i - start, field, why) for i, field, why in self.found_invalid if start <= i < stop
-        ]
+        mine = [bad for bad in self.found_invalid if start <= bad.number < stop]
+        return [bad.at(bad.number - start) for bad in mine]
 
     @property
     def schemas(self) -> Mapping[int | str, int]:

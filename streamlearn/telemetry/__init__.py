@@ -14,7 +14,7 @@
 This package does not depend on the daemon, whose `collectors` write to the board.
 """
 
-from streamlearn.telemetry.board import Board, InvalidRecord, Weight
+from streamlearn.telemetry.board import Board, ShownInvalidRecord, Weight
 from streamlearn.telemetry.health import Health
 from streamlearn.telemetry.history import History
 from streamlearn.telemetry.recent import LastMinutes
@@ -26,9 +26,9 @@ __all__ = [
     "Board",
     "Health",
     "History",
-    "InvalidRecord",
     "LastMinutes",
     "Routes",
     "Server",
+    "ShownInvalidRecord",
     "Weight",
 ]

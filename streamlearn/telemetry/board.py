@@ -9,7 +9,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from streamlearn.telemetry.catalog import BUCKETS, METRICS, REASONS, STAGES
+from streamlearn.core.invalid_record import CODES
+from streamlearn.telemetry.catalog import BUCKETS, METRICS, STAGES
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -18,14 +19,14 @@ Labels = tuple[str, ...]
 SHOWN_INVALID = 50
 
 
-class InvalidRecord(NamedTuple):
+class ShownInvalidRecord(NamedTuple):
     """An invalid record, as far as it may be shown."""
 
     time: float
     topic: str
     partition: int
     offset: int
-    kind: str  # of catalog.REASONS
+    code: str
     field: str | None
     reason: str | None  # in full, with the invalid value, if the configuration allows it
     payload: str | None  # likewise
@@ -78,7 +79,7 @@ class Board:
             None  # delays of labels: bucket counts, and their sum
         )
         self.about = About()
-        self.invalid_records: deque[InvalidRecord] = deque(maxlen=SHOWN_INVALID)
+        self.invalid_records: deque[ShownInvalidRecord] = deque(maxlen=SHOWN_INVALID)
         self.end_shown = threading.Event()  # whether a client has received the final state
         self.looked_at = 0.0  # last request for the status, on the monotonic clock
         self.weights_wanted = 0.0  # last request for the weights
@@ -88,7 +89,7 @@ class Board:
         for name, metric in METRICS.items():
             if metric.kind == "counter" and not metric.labels:
                 self._values[name][()] = 0
-        for reason in REASONS:
+        for reason in CODES:
             self._values["invalid_records_total"][reason,] = 0
 
     def add(self, name: str, amount: float, *labels: str) -> None:

@@ -31,17 +31,6 @@ OUTCOMES = {
     "repeated": "a second event with the same id was predicted but not held",
 }
 STAGES = ("poll", "decode", "learn", "publish")
-# reasons for invalid records that do not show their content
-REASONS = {
-    "syntax": "the record is not in the configured format",
-    "schema": "the schema of the record is not in the registry, or cannot be used",
-    "label": "the label is invalid",
-    "weight": "the weight is invalid",
-    "id": "the id is invalid",
-    "time": "the time is invalid",
-    "value": "a field has a value that cannot be a feature",
-    "other": "the record is invalid for another reason",
-}
 
 
 class Metric(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from streamlearn.core.invalid_record import CODES
 from streamlearn.telemetry.catalog import (
     DAEMON,
     DELAYED_LABELS,
@@ -18,7 +19,6 @@ from streamlearn.telemetry.catalog import (
     OUTCOMES,
     PREFIX,
     QUALITY,
-    REASONS,
     REGRET,
     SERVED,
     SERVER,
@@ -79,7 +79,7 @@ def labels() -> Iterator[str]:
     yield "| label | meaning |\n|---|---|"
     for name, meaning in LABELS.items():
         yield f"| `{name.replace(', ', '`, `')}` | {meaning} |"
-    for name, meaning in REASONS.items():
+    for name, meaning in CODES.items():
         yield f'| `reason="{name}"` | {meaning} |'
     for name, meaning in OUTCOMES.items():
         yield f'| `outcome="{name}"` | {meaning} |'

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.telemetry.catalog import METRICS, REASONS
+from streamlearn.core.invalid_record import CODES
+from streamlearn.telemetry.catalog import METRICS
 
 if TYPE_CHECKING:
     from streamlearn.telemetry.board import Board
@@ -27,7 +28,7 @@ def status(board: Board, *, config: bool) -> dict[str, Any]:
         "rate": about.rate,
         "regret_enabled": about.regret,
         "invalid_records": [bad._asdict() for bad in reversed(list(board.invalid_records))],
-        "reasons": REASONS,
+        "reasons": CODES,
         "learners": [learner(board, name) for name in about.learners],
         "partitions": partitions(board),
         "served": [{key: finite(x) for key, x in row.items()} for row in about.served],

@@ -338,7 +338,7 @@ def test_polled_order_of_partitions_is_kept() -> None:
                     values = [found[k][2] for k in turns]
                     given.append(Records(one, turns, values, turns[-1] + 1, ranks=np.array(turns)))
             invalid = joining.read(Polled(given))
-            rows[-1] += [(poll[number], reason) for number, _, reason in invalid]
+            rows[-1] += [(poll[bad.number], bad.reason) for bad in invalid]
             events = joining.rows
             rows[-1] += [(events.id_of(i), events.label_of(i)) for i in range(len(events))]
         counts = joining.join.counts

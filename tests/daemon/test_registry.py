@@ -13,7 +13,7 @@ from streamlearn import config
 from streamlearn.daemon import build, preflight
 from streamlearn.daemon.collectors.audit import VARIABLE as AUDIT
 from streamlearn.daemon.collectors.counts import CountsCollector
-from streamlearn.daemon.collectors.observer import Batch, Observer
+from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.process.log import Log
 from streamlearn.estimators import checkpoints, model_file
@@ -27,6 +27,8 @@ from tests.support.streams import ShuffledSource, replay_models
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from streamlearn.daemon.batch import Batch
 
 CONFIG = """
 [source]

@@ -179,9 +179,9 @@ def test_labels_no_learner_takes_are_bad_and_leave_no_name() -> None:
     counts = sl.LinearRegressor(sl.rules.AdaGrad(), sl.losses.Poisson())
     decoder = JSONDecoder(reader, Fields(), [counts])
     decoder.decode([b'{"a":1,"label":-1}', b'{"b":1,"label":2}', b'{"c":1,"label":"x"}'], events)
-    assert [(i, field) for i, field, _ in events.invalid] == [(0, "label"), (2, "label")]
+    assert [(bad.number, bad.field) for bad in events.invalid] == [(0, "label"), (2, "label")]
     assert reader.names() == ["b"]
-    assert "Poisson" in events.invalid[0][2]
+    assert "Poisson" in events.invalid[0].reason
     two = sl.LinearClassifier(
         loss=sl.losses.SquaredHinge(),
         penalty=sl.penalties.Simplex(),
@@ -200,7 +200,7 @@ def test_labels_no_learner_takes_are_bad_and_leave_no_name() -> None:
         ],
         events,
     )
-    assert [(i, field) for i, field, _ in events.invalid] == [(0, None), (3, "label")]
+    assert [(bad.number, bad.field) for bad in events.invalid] == [(0, None), (3, "label")]
     assert reader.names() == ["b", "e", "f"]
     assert events.labels.tolist()[:2] == [0.0, 1.0]
     assert events.label_of(2) is None

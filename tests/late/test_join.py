@@ -281,12 +281,12 @@ def test_records_without_id_or_label_are_invalid() -> None:
     batch.add([(0, 1.0)])
     batch.add([(0, 1.0)], key=b"a")
     join.add_events(batch)
-    assert [i for i, *_ in batch.invalid] == [0]
+    assert [bad.number for bad in batch.invalid] == [0]
     batch.clear()
     batch.add([], True)
     batch.add([], None, key=b"a")
     join.add_records(Events(), batch, np.ones(len(batch), bool))
-    assert [i for i, *_ in batch.invalid] == [0, 1]
+    assert [bad.number for bad in batch.invalid] == [0, 1]
     assert join.held == 1
 
 

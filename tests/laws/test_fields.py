@@ -335,7 +335,7 @@ def test_invalid_values_are_refused_or_missing(kind: str, field: str, value: Any
         return
     events = Events()
     decoder_of(kind, strict, Fields(label=None), grow_always=True).decode(records[kind], events)
-    [(_, at_fault, _)] = events.invalid
+    [(_, at_fault, *_)] = events.invalid
     assert at_fault == "f"
     assert len(events) == strict.size == 0
     assert named(lenient, row_of(lenient, kind, records[kind])) == {"g": 2.0}

@@ -87,8 +87,8 @@ def test_packed_rows_are_the_events_of_their_bytes(kind: str, seed: int) -> None
         # invalid records may have positive labels, too
         assert states[0]["labels"].pop("positive_seen") <= states[1]["labels"].pop("positive_seen")
         assert states[0] == states[1]
-        for index, _, _ in rebuilt.invalid:
-            [k], [i] = Polled(packed_of).find(np.array([index]))
+        for bad in rebuilt.invalid:
+            [k], [i] = Polled(packed_of).find(np.array([bad.number]))
             assert packed_of[k].values[i] == bytes_of[k].values[i]
 
 

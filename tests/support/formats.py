@@ -26,7 +26,7 @@ def same(decoder: Decoder, records: Sequence[bytes], expected: Sequence[Any]) ->
             rows.append(named(fresh, fresh.read_event(event)))
         except InvalidEventError as error:
             invalid.append((place, error.field))
-    assert [(place, field) for place, field, _ in events.invalid] == invalid
+    assert [(bad.number, bad.field) for bad in events.invalid] == invalid
     assert [named(decoder.reader, events.row_of(k)) for k in range(len(events))] == rows
 
 

@@ -62,11 +62,11 @@ def lines(model: Model, events: Events, labels: LabelSet, options: Options) -> I
     scores = model.progressive_events(events)
     predicted = outcomes(model, events, labels, scores)
     found = dict(zip(events.index.tolist(), predicted, strict=True))
-    bad = {index for index, _, _ in events.invalid}
+    invalid = {bad.number for bad in events.invalid}
     for index in range(events.records):
         if index in found:
             yield line(found[index], options)
-        elif index in bad:
+        elif index in invalid:
             yield "null\n" if options.json else "\n"
 
 

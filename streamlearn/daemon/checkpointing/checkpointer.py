@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from streamlearn.daemon.checkpointing.ownership import Ownership
-    from streamlearn.daemon.collectors.observer import Status
     from streamlearn.daemon.pipeline import Pipeline
     from streamlearn.daemon.process.log import Log
     from streamlearn.daemon.process.watchdog import Watchdog
+    from streamlearn.daemon.status import Status
     from streamlearn.stream import Source
     from streamlearn.stream.sinks.sink import Sink
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from streamlearn.daemon.collectors.observer import Observer
 
 if TYPE_CHECKING:
-    from streamlearn.daemon.collectors.observer import Batch
+    from streamlearn.daemon.batch import Batch
 
 VARIABLE = "STREAMLEARN_AUDIT"  # any text enables it
 

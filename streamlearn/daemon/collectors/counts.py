@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from streamlearn.daemon.collectors.observer import Batch
+    from streamlearn.daemon.batch import Batch
     from streamlearn.daemon.learners import Learners
     from streamlearn.stream import Partition
     from streamlearn.telemetry import Board

@@ -6,70 +6,13 @@ observer never changes what is learned.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from streamlearn.core.arrays import Array
+    from streamlearn.daemon.batch import Batch
     from streamlearn.daemon.checkpointing.writer import FailedCheckpoint, WrittenCheckpoint
-    from streamlearn.daemon.learners import LearnerResult, Learners
-    from streamlearn.engine.events import Events
-    from streamlearn.stream import Partition, Records
-    from streamlearn.stream.polled import Polled
-
-
-RecordError = tuple[int, str | None, str]  # index of the record, invalid field, reason
-
-
-@dataclass(slots=True)
-class PartitionBatch:
-    """Consecutive records of one partition, and the invalid ones among them."""
-
-    records: Records
-    start: int  # the position before them
-    invalid: list[RecordError] = field(default_factory=list)
-    tombstones: int = 0
-    bytes: int = 0  # of the values
-
-
-@dataclass(slots=True)
-class Batch:
-    """A processed batch, in polled order; valid until the call returns.
-
-    Each row of `events` is predicted and learned; with delayed labels it may be only one of both.
-    `predicted` marks the rows that were predicted.
-    """
-
-    parts: Sequence[PartitionBatch]
-    polled: Polled  # the same records, in polled order
-    events: Events
-    results: Mapping[str, LearnerResult]  # by learner
-    predicted: Array
-    unlabeled: int = 0  # events without a label or of weight 0, never learned
-    since_label: int | None = None  # events since the last label; None: labels are delayed
-    schemas: Mapping[int | str, int] = field(default_factory=dict)  # records by schema id
-    seconds: dict[str, float] = field(default_factory=dict)  # by stage: decode, learn, publish
-
-
-@dataclass(slots=True)
-class Status:
-    """The status of the daemon between two batches."""
-
-    state: str = "starting"  # standby, loading, active, stopping, stopped
-    reason: str = ""
-    ended: bool = False  # whether the source has no more records
-    exit: int | None = None  # the exit code, once the state is stopped
-    epoch: int = 0
-    restarts: int = 0
-    positions: dict[Partition, int] = field(default_factory=dict)
-    lag: dict[Partition, int | None] = field(default_factory=dict)
-    lost: Mapping[Partition, int] = field(
-        default_factory=dict
-    )  # records deleted before they were read
-    checkpoint_time: float | None = None  # of the last durable one, seconds since 1970
-    checkpoint_failures: int = 0
+    from streamlearn.daemon.learners import Learners
+    from streamlearn.daemon.status import Status
 
 
 class Observer:

@@ -13,7 +13,7 @@ from streamlearn.telemetry.quality import RecentScores
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from streamlearn.daemon.collectors.observer import Batch
+    from streamlearn.daemon.batch import Batch
     from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.telemetry import Board
 

@@ -14,9 +14,9 @@ from streamlearn.regret.tracker import sample_key
 
 if TYPE_CHECKING:
     from streamlearn import config
-    from streamlearn.daemon.collectors.observer import Status
     from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.daemon.process.log import Log
+    from streamlearn.daemon.status import Status
 
 
 def observers(settings: config.RegretConfig, log: Log) -> list[Observer]:

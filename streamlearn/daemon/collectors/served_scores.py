@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from streamlearn import config
     from streamlearn.core.arrays import Array
-    from streamlearn.daemon.collectors.observer import Batch, Status
+    from streamlearn.daemon.batch import Batch
     from streamlearn.daemon.learners import Learner, Learners
+    from streamlearn.daemon.status import Status
     from streamlearn.stream.impressions import Served
 
 

@@ -21,7 +21,6 @@ from streamlearn.daemon.collectors.quality import WINDOW, QualityCollector
 from streamlearn.daemon.collectors.regret import RegretCollector
 from streamlearn.daemon.collectors.served import ServedCollector
 from streamlearn.daemon.collectors.weights import WeightsCollector
-from streamlearn.daemon.outputs.dead_letters import reason_code
 from streamlearn.rules import Mixture
 from streamlearn.rules.sparse_mixture import SparseMixture
 from streamlearn.telemetry import (
@@ -29,20 +28,21 @@ from streamlearn.telemetry import (
     Board,
     Health,
     History,
-    InvalidRecord,
     LastMinutes,
     Routes,
     Server,
+    ShownInvalidRecord,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from streamlearn import config
+    from streamlearn.daemon.batch import Batch, PartitionBatch
     from streamlearn.daemon.checkpointing.writer import FailedCheckpoint, WrittenCheckpoint
-    from streamlearn.daemon.collectors.observer import Batch, PartitionBatch, Status
     from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.daemon.process.log import Log
+    from streamlearn.daemon.status import Status
 
 REFRESH_SECONDS = 1.0
 CURVE_SECONDS = 0.1  # the least time between two points of the curves
@@ -247,19 +247,18 @@ class TelemetryCollector(Observer):
         """Count invalid records, and show the recent ones."""
         records, now = part.records, self.clock()
         where = records.partition
-        for i, field, reason in part.invalid:
-            kind = reason_code(field, reason)
-            self.board.add("invalid_records_total", 1, kind)
-            value = records.values[i] if self.show_payloads else None
+        for bad in part.invalid:
+            self.board.add("invalid_records_total", 1, bad.code)
+            value = records.values[bad.number] if self.show_payloads else None
             self.board.invalid_records.append(
-                InvalidRecord(
+                ShownInvalidRecord(
                     now,
                     where.topic,
                     where.number,
-                    records.offsets[i],
-                    kind,
-                    None if field is None else str(field)[:MAX_PAYLOAD],
-                    reason[:1000] if self.show_payloads else None,
+                    records.offsets[bad.number],
+                    bad.code,
+                    None if bad.field is None else bad.field[:MAX_PAYLOAD],
+                    bad.reason if self.show_payloads else None,
                     None if value is None else value[:MAX_PAYLOAD].decode(errors="replace"),
                 )
             )

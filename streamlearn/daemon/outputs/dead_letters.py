@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from streamlearn.core.invalid_record import ORPHAN, InvalidRecord
 from streamlearn.daemon.process.error_context import attach_records
 from streamlearn.daemon.scores import BlockSums
-from streamlearn.stream.formats.fields import ROLES
 from streamlearn.stream.records import OWN_HEADERS, name_bytes
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 FORMAT_HEADER = OWN_HEADERS + "format"  # of a letter that has the record's value inside
 DEFAULT_MAX_BYTES = 1_000_000  # bytes of a record that a broker accepts by default
+ORPHANED = InvalidRecord(0, None, ORPHAN, "orphan label: its event did not arrive in time")
 HEADER_RESERVE = 4_096  # bytes reserved for metadata and the protocol
-MAX_REASON = 1_000  # characters
 
 
 class DeadLetterPublisher:
@@ -42,25 +42,24 @@ class DeadLetterPublisher:
         self.round: int | None = None  # of workers; the daemon has none
         self.largest: int = getattr(sink, "largest", None) or DEFAULT_MAX_BYTES
 
-    def publish(self, records: Records, invalid: Sequence[tuple[int, str | None, str]]) -> None:
-        """Publish records, given their index in the batch, the invalid field, and the reason."""
+    def publish(self, records: Records, invalid: Sequence[InvalidRecord]) -> None:
+        """Publish those of these records that are invalid."""
         if self.sink is None:
             return
-        for i, field, reason in invalid:
+        for one in invalid:
             try:
-                self._publish(self.sink, records, i, field, reason)
+                self._publish(self.sink, records, one)
             except Exception as error:
-                attach_records(error, [records.part(i, i + 1)])
+                attach_records(error, [records.part(one.number, one.number + 1)])
                 raise
 
-    def _publish(
-        self, sink: Sink, records: Records, i: int, field: str | None, reason: str
-    ) -> None:
+    def _publish(self, sink: Sink, records: Records, invalid: InvalidRecord) -> None:
+        i = invalid.number
         value = records.values[i]
         key = None if records.keys is None else records.keys[i]
         headers = [] if records.headers is None else list(records.headers[i])
-        metadata = self.metadata(records, i, field, reason)
-        room = self.largest - HEADER_RESERVE - len(reason[:MAX_REASON].encode())
+        metadata = self.metadata(records, invalid)
+        room = self.largest - HEADER_RESERVE - len(invalid.reason.encode())
         if record_overhead(key, headers) > room // 2:
             metadata.append((OWN_HEADERS + "dropped", b"key and headers: too large"))
             key, headers = None, []
@@ -74,24 +73,24 @@ class DeadLetterPublisher:
             metadata.append((FORMAT_HEADER, self.writer.kind.lower().encode()))
         sink.send(value, key=key, headers=[*headers, *metadata])
 
-    def metadata(self, records: Records, i: int, field: str | None, reason: str) -> list[Header]:
+    def metadata(self, records: Records, invalid: InvalidRecord) -> list[Header]:
         """Return the metadata headers: the origin of the record, and why it is invalid."""
-        partition = records.partition
+        partition, i = records.partition, invalid.number
         fields: dict[str, object] = {
             "topic": partition.topic,
             "partition": partition.number,
             "offset": records.offsets[i],
             "epoch": self.epoch,
             "time": round(time.time() * 1000),
-            "code": reason_code(field, reason),
-            "reason": reason[:MAX_REASON],
+            "code": invalid.code,
+            "reason": invalid.reason,
         }
         if self.round is not None:
             fields["round"] = self.round
         if records.times is not None:
             fields["record_time"] = records.times[i]
-        if field is not None:
-            fields["field"] = field[:MAX_REASON]
+        if invalid.field is not None:
+            fields["field"] = invalid.field
         encoded = [(name, str(value).encode(errors="replace")) for name, value in fields.items()]
         return [(OWN_HEADERS + name, value) for name, value in encoded]
 
@@ -102,24 +101,6 @@ def letter(metadata: Sequence[Header], value: bytes | None) -> dict[str, Any]:
     found: dict[str, Any] = {name: int(texts[name]) for name in ("partition", "offset", "time")}
     found |= {name: texts[name] for name in ("topic", "code", "reason", "field") if name in texts}
     return found if value is None else found | {"value": value}
-
-
-def reason_code(field: str | None, reason: str) -> str:
-    """Classify the reason of an invalid record, as counted in the metrics.
-
-    >>> reason_code("clicked", "field 'clicked' (label) is 'maybe': not one of the labels")
-    'label'
-    >>> reason_code("age", "field 'age' is nan"), reason_code(None, "no JSON")
-    ('value', 'syntax')
-    >>> reason_code(None, "the schema 7 cannot be used: it is not in the registry")
-    'schema'
-    """
-    if field is None and reason.startswith("the schema "):
-        return "schema"
-    for role in ROLES:
-        if reason.startswith((f"field {field!r} ({role})", f"the {role} ", f"there is no {role}")):
-            return role
-    return "syntax" if field is None else "value"
 
 
 def record_overhead(key: bytes | None, headers: Sequence[Header]) -> int:

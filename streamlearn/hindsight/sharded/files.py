@@ -118,15 +118,16 @@ class FileShard:
         decoder.reader.restore_frozen(first.reader.frozen())
 
     def _check(self, records: Records, events: Events, source: FileSource, rows: RowBuffer) -> None:
-        for index, _, reason in events.invalid:
+        for bad in events.invalid:
             if self.skip and len(rows.examples) >= MAX_EXAMPLES:
                 break
-            place = source.place(records.partition, records.offsets[index])
+            place = source.place(records.partition, records.offsets[bad.number])
             if not self.skip:
                 raise InvalidEventError(
-                    f"{place}: {reason}; repair the record, or skip it (skip, --on-invalid skip)"
+                    f"{place}: {bad.reason}; repair the record, or skip it (skip, "
+                    "--on-invalid skip)"
                 )
-            rows.examples.append(f"{place}: {reason}")
+            rows.examples.append(f"{place}: {bad.reason}")
         rows.invalid += len(events.invalid)
 
 

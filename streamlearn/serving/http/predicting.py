@@ -108,8 +108,8 @@ class Predictor:
         answers: list[Any] = [None] * count
         for index, one in zip(self.events.index.tolist(), found, strict=True):
             answers[index] = one
-        for index, field, reason in self.events.invalid:
-            answers[index] = Refusal(Problem(reason, field))
+        for bad in self.events.invalid:
+            answers[bad.number] = Refusal(Problem(bad.reason, bad.field))
         return answers
 
     def of_output(self, scores: Sequence[float]) -> list[Prediction]:

@@ -187,11 +187,11 @@ cdef class Decoder:
     cdef int push(self, Events events) except -1 nogil:
         if self.needs_id and self.tags.id == NULL:
             with gil:
-                raise InvalidEventError(NO_ID)
+                raise InvalidEventError(NO_ID, code="id")
         if self.is_outside():
             if isnan(self.tags.time):
                 with gil:
-                    raise InvalidEventError(NO_TIME)
+                    raise InvalidEventError(NO_TIME, code="time")
             events.outside += 1
             return 0
         if self.kept < 1.0 and self.tags.kind != UNLABELED and self.tags.label <= 0.0:
@@ -410,7 +410,7 @@ cdef class Decoder:
         """Return an InvalidEventError that names the field of this role."""
         name = getattr(self.fields, role) or role
         shown_name = f"field {name!r} ({role})" if name != role else f"the {role}"
-        return InvalidEventError(f"{shown_name} {problem}", name)
+        return InvalidEventError(f"{shown_name} {problem}", name, role)
 
     def schema_fields(self, topic):
         """Return the types of a topic's fields by name, as its schema has them."""

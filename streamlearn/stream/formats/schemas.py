@@ -100,7 +100,9 @@ class RegisteredSchemas(Schemas):
             schema = self._registry.schema(schema_id, self.kind)
             return self._plan(schema, header)
         except UNUSABLE as error:
-            raise InvalidEventError(f"the schema {schema_id} cannot be used: {error}") from error
+            raise InvalidEventError(
+                f"the schema {schema_id} cannot be used: {error}", code="schema"
+            ) from error
 
     def id_of(self, header: bytes) -> int | str:
         """Return the id in a header: a number, or a GUID."""
@@ -138,7 +140,9 @@ class ContainedAvro(Schemas):
             self._latest = json.loads(header)
             return AvroPlan(avro_plan.plan(self._latest, self._reader_schema))
         except UNUSABLE as error:
-            raise InvalidEventError(f"the schema of the file cannot be used: {error}") from error
+            raise InvalidEventError(
+                f"the schema of the file cannot be used: {error}", code="schema"
+            ) from error
 
     def fields(self, topic: str) -> dict[str, str]:  # noqa: ARG002 - a registry's
         """Return the types of the fields of the file that was read last."""

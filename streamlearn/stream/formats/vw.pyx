@@ -122,8 +122,8 @@ cdef class VWDecoder(TextDecoder):
                         if not isfinite(x) or x < 0.0:
                             with gil:
                                 raise InvalidEventError(
-                                    f"the importance is {shown_text(first, end)}: finite and >= 0"
-                                )
+                                    f"the importance is {shown_text(first, end)}: finite and >= 0",
+                                    code="weight")
                         self.tags.weight = x
                     else:
                         with gil:
@@ -140,7 +140,7 @@ cdef class VWDecoder(TextDecoder):
             if first[0] != b"'" and p < end:
                 with gil:
                     raise InvalidEventError(
-                        f"{shown_text(first, end)} is not a label: write a number")
+                        f"{shown_text(first, end)} is not a label: write a number", code="label")
             if past_spaces(p) < end:
                 with gil:
                     raise InvalidEventError(

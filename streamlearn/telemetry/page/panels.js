@@ -140,7 +140,7 @@ function invalidRecords(now) {
   }
   keyed(list, events, (one) => `${one.topic}:${one.partition}:${one.offset}`,
     (one) => {
-      const said = one.reason || (one.field === null ? "" : `Field “${one.field}”: `) + now.reasons[one.kind];
+      const said = one.reason || (one.field === null ? "" : `Field “${one.field}”: `) + now.reasons[one.code];
       const row = element("li", {}, element("div", {}, said),
         element("div", { class: "where" }, `${new Date(one.time * 1000).toLocaleTimeString()} · ${one.topic} · partition ${one.partition} · offset ${one.offset}`));
       if (one.payload !== null) row.append(element("code", {}, one.payload));

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from streamlearn import LinearClassifier
-from streamlearn.daemon.collectors.observer import Status
 from streamlearn.daemon.collectors.regret import RegretCollector
 from streamlearn.daemon.collectors.regret_trackers import RegretTrackers
 from streamlearn.daemon.process.log import Log
+from streamlearn.daemon.status import Status
 from streamlearn.estimators import checkpoints
 from streamlearn.regret import Tracker
 from streamlearn.regret.tracker import sample_key

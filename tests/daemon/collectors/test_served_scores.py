@@ -10,9 +10,10 @@ import pytest
 
 from streamlearn import config
 from streamlearn.daemon import build
-from streamlearn.daemon.collectors.observer import Batch, Status
+from streamlearn.daemon.batch import Batch
 from streamlearn.daemon.collectors.served_scores import ServedScores
 from streamlearn.daemon.learners import Learners
+from streamlearn.daemon.status import Status
 from streamlearn.stream import Partition, Records
 from streamlearn.stream.impressions import ENCODER, HEADER, Served
 from streamlearn.stream.polled import Polled

@@ -15,9 +15,9 @@ from streamlearn import config
 from streamlearn.daemon import build
 from streamlearn.daemon.checkpointing.writer import FailedCheckpoint, WrittenCheckpoint
 from streamlearn.daemon.collectors.counts import MAX_PARTITIONS
-from streamlearn.daemon.collectors.observer import Status
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.log import Log
+from streamlearn.daemon.status import Status
 from streamlearn.estimators.checkpoints import CheckpointId
 from streamlearn.quality.ranking import groups_of, roc_area
 from streamlearn.stream import Partition, Records

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from streamlearn.core.invalid_record import InvalidRecord
 from streamlearn.daemon.outputs.dead_letters import (
     DEFAULT_MAX_BYTES,
     DeadLetterPublisher,
@@ -52,7 +53,7 @@ def refused(
 ) -> Any:
     records = Records(PARTITION, [17], [value], 18, [key], [1234], [list(headers)])
     sink = Sent()
-    DeadLetterPublisher(sink, 5).publish(records, [(0, "age", reason)])
+    DeadLetterPublisher(sink, 5).publish(records, [InvalidRecord(0, "age", "value", reason)])
     (sent,) = sink
     return sent
 

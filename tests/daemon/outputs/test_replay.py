@@ -12,6 +12,7 @@ import pytest
 
 from streamlearn import config
 from streamlearn.cli.main import main
+from streamlearn.core.invalid_record import InvalidRecord
 from streamlearn.daemon.outputs import replay
 from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher
 from streamlearn.daemon.outputs.replay import count_reasons, exclusive
@@ -85,7 +86,7 @@ def write_letters(
         headers=[[("own", b"%d" % i)] for i in range(len(values))],
     )
     DeadLetterPublisher(sink, 7).publish(
-        records, [(i, "f", f"bad {i % 2}") for i in range(len(values))]
+        records, [InvalidRecord(i, "f", "value", f"bad {i % 2}") for i in range(len(values))]
     )
     sink.flush(1.0)
     sink.close()
@@ -223,7 +224,7 @@ def test_replayed_record_keeps_its_first_origin(tmp_path: Path) -> None:
         Partition("clicks", 0), [99], [letter.value], 100, headers=[letter.replay_headers()]
     )
     sink = FileSink(tmp_path / "dead.jsonl", binary=True)
-    DeadLetterPublisher(sink).publish(records, [(0, None, "still bad")])
+    DeadLetterPublisher(sink).publish(records, [InvalidRecord(0, None, "syntax", "still bad")])
     sink.flush(1.0)
     sink.close()
     replay.replay(settings(tmp_path), topic)

@@ -13,6 +13,7 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from google.protobuf import message_factory
 
 from streamlearn import config
+from streamlearn.core.invalid_record import InvalidRecord
 from streamlearn.daemon import build
 from streamlearn.daemon.outputs import written
 from streamlearn.daemon.outputs.dead_letter_reader import read_records
@@ -147,7 +148,12 @@ def test_dead_letters_have_the_record_inside(kind: Kind, server: FakeRegistry) -
     records = Records(Partition("clicks", 3), [17, 18, 20], values, 21, [b"k", None, b""])
     sent = Sent()
     DeadLetterPublisher(sent, 5, writer).publish(
-        records, [(0, "age", "field 'age' is nan"), (1, None, "é"), (2, None, "empty")]
+        records,
+        [
+            InvalidRecord(0, "age", "value", "field 'age' is nan"),
+            InvalidRecord(1, None, "syntax", "é"),
+            InvalidRecord(2, None, "syntax", "empty"),
+        ],
     )
     letters = [read(value) for value, _, _ in sent]
     assert [one.get("offset") for one in letters] == [17, 18, 20]
@@ -157,7 +163,7 @@ def test_dead_letters_have_the_record_inside(kind: Kind, server: FakeRegistry) -
     assert [one["code"] for one in letters] == ["value", "syntax", "syntax"]
     assert [one.get("value") for one in letters] == values
     # replay finds the records inside, and those that were sent as they are
-    DeadLetterPublisher(sent, 5).publish(records, [(0, None, "raw")])
+    DeadLetterPublisher(sent, 5).publish(records, [InvalidRecord(0, None, "syntax", "raw")])
     topic = Records(
         Partition("dead"), range(4), [one[0] for one in sent], 4, headers=[one[2] for one in sent]
     )

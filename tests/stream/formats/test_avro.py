@@ -119,7 +119,7 @@ def test_bytes_that_were_cut_or_changed_never_crash(data: Any) -> None:
     reader = decoder(schema)
     events = read(reader, [bytes(spoiled[: data.draw(st.integers(0, len(spoiled)))]), encoded])
     assert events.records == 2
-    assert all(number < 2 for number, _, _ in events.invalid)
+    assert all(bad.number < 2 for bad in events.invalid)
 
 
 LOGICAL = {
@@ -221,7 +221,7 @@ def test_declared_fields_are_exact(kind: str) -> None:
 def test_what_is_no_feature_is_refused_by_name(kind: Any, value: Any) -> None:
     schema = record(("before", "int"), ("x", kind))
     events = read(decoder(schema), written(schema, {"before": 1, "x": value}))
-    assert [(place, field) for place, field, _ in events.invalid] == [(0, "x")]
+    assert [(bad.number, bad.field) for bad in events.invalid] == [(0, "x")]
 
 
 def test_bytes_are_no_features() -> None:
@@ -230,7 +230,7 @@ def test_bytes_are_no_features() -> None:
     value = {"x": b"\xff\0", "y": b"abc", "z": 3}
     same(decoder(schema), written(schema, value), [{"z": 3}])
     events = read(decoder(schema, Fields(id="y")), written(schema, value))
-    assert events.invalid[0][1] == "y"
+    assert events.invalid[0].field == "y"
 
 
 def test_a_type_may_contain_itself() -> None:
@@ -251,7 +251,7 @@ def test_lengths_beyond_the_record_cost_nothing() -> None:
 
 def test_invalid_text_names_the_field_and_the_byte() -> None:
     schema = record(("x", "int"), ("y", "string"))
-    ((place, field, message),) = read(decoder(schema), [b"\x02\x06ab\xff"]).invalid
+    ((place, field, _, message),) = read(decoder(schema), [b"\x02\x06ab\xff"]).invalid
     assert (place, field) == (0, "y")
     assert "byte 4" in message
 
@@ -302,6 +302,6 @@ def test_items_without_bytes_are_limited(name: str) -> None:
     schema = record((name, {"type": "array", "items": "null"}))
     blocks = b"\x80\x10" * 200_000  # of 1,024 nulls each
     events = read(decoder(schema, Fields(label="y", ignored=("skipped",))), [blocks + b"\x00"])
-    [(_, field, reason)] = events.invalid
+    [(_, field, _, reason)] = events.invalid
     assert field == name
     assert "items" in reason

@@ -107,4 +107,4 @@ def test_cases_of_the_conformance_suite(name: str) -> None:
     assert valid
     same(own, valid, events)
     refused = read(own, invalid).invalid
-    assert [place for place, _, _ in refused] == list(range(len(invalid)))
+    assert [bad.number for bad in refused] == list(range(len(invalid)))

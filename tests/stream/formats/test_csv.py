@@ -77,7 +77,7 @@ def outcome(decoder: Any, records: Any) -> Any:
     ]
     times = [None if np.isnan(moment) else moment for moment in events.times]
     tags = (events.weights.tolist(), events.ids, times)
-    return seen, tags, [i for i, _, _ in events.invalid], decoder.reader.names()
+    return seen, tags, [bad.number for bad in events.invalid], decoder.reader.names()
 
 
 # What Python writes
@@ -361,7 +361,7 @@ def test_tables(data: bytes, bad: list[int], labels: list[Any]) -> None:
     decoder.set_types({"a": "numbers", "y": "numbers"} if b'""' in data else {})  # else inferred
     events = Events()
     decoder.decode(rows, events)
-    assert [i - 1 for i, _, _ in events.invalid] == bad
+    assert [bad.number - 1 for bad in events.invalid] == bad
     assert [events.label_of(i) for i in range(len(events))] == labels
     assert decoder.reader.names() == ["a"]
 

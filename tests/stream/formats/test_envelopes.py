@@ -64,7 +64,7 @@ def test_a_record_without_an_event_is_invalid(wrong: str) -> None:
     for decoder in json_decoders(Fields(root="data")):
         events = Events()
         decoder.decode([wrong.encode(), b'{"data": {"a": 1}}'], events)
-        assert [i for i, _, _ in events.invalid] == [0]
+        assert [bad.number for bad in events.invalid] == [0]
         assert len(events) == 1
 
 
@@ -99,7 +99,7 @@ def test_an_attribute_that_is_invalid() -> None:
     for decoder in json_decoders(Fields(label="y", cloudevents=True)):
         events = Events()
         decoder.decode([b"{}"], events, None, [attributes(time="noon")])
-        assert [i for i, _, _ in events.invalid] == [0]
+        assert [bad.number for bad in events.invalid] == [0]
 
 
 def test_avro_and_protobuf_below_a_root_and_in_binary_mode() -> None:
@@ -141,7 +141,7 @@ def test_avro_and_protobuf_below_a_root_and_in_binary_mode() -> None:
         assert rows(decoder, [value]) == [({"ad=shoes": 1.0}, 1, None)]
         events = Events()
         decoder.decode([empty], events)
-        assert [i for i, _, _ in events.invalid] == [0]
+        assert [bad.number for bad in events.invalid] == [0]
     bare = [
         ("avro", AvroSchema(click), avro(click, event)),
         ("protobuf", ProtobufMessage(message_named([file], "Click")), protobuf("Click", event)),
@@ -176,7 +176,7 @@ def test_the_fast_path_is_the_slow_one(records: list[Any], root: str) -> None:
         decoder.decode(values, events)
         found.append(
             (
-                [i for i, _, _ in events.invalid],
+                [bad.number for bad in events.invalid],
                 [named(decoder.reader, events.row_of(i)) for i in range(len(events))],
                 [events.label_of(i) for i in range(len(events))],
             )

@@ -150,7 +150,7 @@ def test_a_file_written_by_sklearn_gives_the_model_of_its_matrix(tmp_path: Any) 
 def test_invalid_lines_of_svmlight(line: bytes, field: str | None) -> None:
     reader = sl.Names()
     events = decode(SVMLightDecoder(reader), line, b"1 0:1")
-    [(index, at, _)] = events.invalid
+    [(index, at, _, _)] = events.invalid
     assert (index, at) == (0, field)
     assert reader.names() == [0]
 
@@ -260,7 +260,7 @@ def test_vw_line_by_line() -> None:
 )
 def test_invalid_lines_of_vw(line: bytes, part: str) -> None:
     reader = sl.Names()
-    [(index, _, reason)] = decode(VWDecoder(reader), line).invalid
+    [(index, _, _, reason)] = decode(VWDecoder(reader), line).invalid
     assert index == 0
     assert part in reason
     assert reader.size == 0
@@ -275,7 +275,7 @@ def test_csv_types_labels_and_missing_values() -> None:
     )  # fmt: skip
     assert decoder.types == {"a": "text", "b": "text", "y": "text"}
     assert events.blank == 3
-    assert [i for i, _, _ in events.invalid] == [7, 8, 9]
+    assert [bad.number for bad in events.invalid] == [7, 8, 9]
     assert [events.label_of(i) for i in range(4)] == ["spam", "ham", None, "spam"]
     assert events.ids == [b"1", b"2", b"3", b"4"]
     assert events.weights.tolist() == [2.0, 1.0, 1.0, 1.0]
@@ -328,7 +328,7 @@ def test_csv_with_given_columns_and_types() -> None:
     decoder.set_types({"a": "numbers", "b": "text"})
     events = decode(decoder, b"1;2", b"x;y")
     assert reader.names() == ["a", "b=2"]
-    [(index, field, reason)] = events.invalid
+    [(index, field, _, reason)] = events.invalid
     assert (index, field) == (1, "a")
     assert "numbers" in reason
     with pytest.raises(ValueError, match="'a'"):
@@ -357,7 +357,7 @@ def test_any_bytes(kind: str, records: list[bytes]) -> None:
     for i in range(len(events)):
         row = events.row_of(i)
         assert len(dict(row)) == len(row)
-    for _, _, reason in events.invalid:
+    for *_, reason in events.invalid:
         assert reason
 
 
@@ -444,9 +444,9 @@ def test_errors_of_a_custom_function_make_records_invalid() -> None:
 
     reader = sl.Names()
     events = decode(CustomDecoder(function, reader), *(b"%d" % i for i in range(6)))
-    assert [i for i, _, _ in events.invalid] == [2, 3, 4, 5]
+    assert [bad.number for bad in events.invalid] == [2, 3, 4, 5]
     assert (len(events), events.blank) == (1, 1)
-    assert events.invalid[-1][2] == "KeyError: 'x'"
+    assert events.invalid[-1].reason == "KeyError: 'x'"
 
 
 def test_csv_with_a_header_and_given_columns() -> None:
@@ -504,7 +504,7 @@ def test_integers_that_no_float_holds_are_exact(kind: str) -> None:
         assert labels == BIG
         assert {type(label) for label in labels} == {int}
         assert found.ids == [b"%d" % one for one in BIG]
-        assert [field for _, field, _ in found.invalid] == ["label"] * len(TOO_BIG)
+        assert [bad.field for bad in found.invalid] == ["label"] * len(TOO_BIG)
 
 
 def test_regression_reads_large_integers_as_numbers() -> None:
@@ -520,7 +520,7 @@ def test_the_length_of_a_label_is_limited() -> None:
     decoder, found = decoder_of("json", sl.Names(), Fields()), Events()
     decoder.decode([b'{"label": "%s"}' % (b"x" * n) for n in (1024, 1025, 5_000_000)], found)
     assert [len(str(label)) for label in decoder.classes] == [1024]
-    assert [(i, field) for i, field, _ in found.invalid] == [(1, "label"), (2, "label")]
+    assert [(bad.number, bad.field) for bad in found.invalid] == [(1, "label"), (2, "label")]
     positive, found = decoder_of("json", sl.Names(), Fields(positive=("yes",))), Events()
     positive.decode([b'{"label": "%s"}' % (b"x" * 5000), b'{"label": "yes"}'], found)
     assert found.labels.tolist() == [0.0, 1.0]  # no label is remembered here
@@ -534,7 +534,7 @@ def unwritable(record: bytes) -> dict[str, object]:
 def test_an_id_that_is_not_unicode_is_invalid() -> None:
     decoder = decoder_of(f"{__name__}:unwritable", sl.Names(), Fields(id="id"))
     decoder.decode([b"digits", b"surrogate"], found := Events())
-    assert [(i, field) for i, field, _ in found.invalid] == [(0, "id"), (1, "id")]
+    assert [(bad.number, bad.field) for bad in found.invalid] == [(0, "id"), (1, "id")]
 
 
 def test_reasons_of_invalid_records_are_short() -> None:
@@ -543,7 +543,7 @@ def test_reasons_of_invalid_records_are_short() -> None:
     loud = decoder_of(f"{__name__}:loud", sl.Names(), Fields())
     loud.decode([b"z" * 1_000_000], other := Events())
     assert len(found.invalid) + len(other.invalid) == 3
-    for _, field, reason in [*found.invalid, *other.invalid]:
+    for _, field, _, reason in [*found.invalid, *other.invalid]:
         assert len(field or "") <= 1000
         assert len(reason) <= 1000
 

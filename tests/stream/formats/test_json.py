@@ -103,7 +103,7 @@ def compare(records: list[bytes], fields: Fields, reader: Any) -> None:
     assert quick.reader.state() == slow.reader.state()
     good = [i for i, outcome in enumerate(outcomes) if outcome is not None]
     assert events.index.tolist() == good
-    assert [i for i, _, _ in events.invalid] == [
+    assert [bad.number for bad in events.invalid] == [
         i for i, outcome in enumerate(outcomes) if outcome is None
     ]
     for k, i in enumerate(good):
@@ -201,7 +201,7 @@ def test_integers_equal_those_of_python_json(wanted: list[int]) -> None:
     assert labels == good
     assert {type(label) for label in labels} <= {int}
     assert found.ids == [b"%d" % one for one in good]
-    assert [field for _, field, _ in found.invalid] == ["y"] * (len(said) - len(good))
+    assert [bad.field for bad in found.invalid] == ["y"] * (len(said) - len(good))
     unlabeled = Events()
     JSONDecoder(sl.Names(), Fields(label=None, id="id", ignored=("y",))).decode(records, unlabeled)
     assert unlabeled.ids == [b"%d" % one for one in said]
@@ -370,12 +370,16 @@ def test_invalid_records_name_the_field_and_the_remedy() -> None:
         b'{"t":"2026-11-18T15:00:00Z"}', b'{"i":"caf\xc3\xa9"}', b'{"label":["x"]}', b"\0",
     ]  # fmt: skip
     decoder.decode([*records, None], found)
-    assert [(i, field) for i, field, _ in found.invalid] == [
+    assert [(bad.number, bad.field) for bad in found.invalid] == [
         (0, "label"), (1, "w"), (2, "w"), (3, "i"), (4, "t"), (5, "a"), (6, None), (7, None),
         (8, None), (10, "t"), (13, "label"), (14, None),
     ]  # fmt: skip
-    assert '"x"' in found.invalid[0][2]
-    assert "format.kind" in found.invalid[8][2]
+    assert [bad.code for bad in found.invalid] == [
+        "label", "weight", "weight", "id", "time", "value", "syntax", "syntax", "syntax", "time",
+        "label", "syntax",
+    ]  # fmt: skip
+    assert '"x"' in found.invalid[0].reason
+    assert "format.kind" in found.invalid[8].reason
     assert (found.tombstones, found.records) == (1, 16)
     assert found.index.tolist() == [9, 11, 12]
     assert found.times.tolist()[1] == 1795014000.0
@@ -410,6 +414,6 @@ def test_an_array_over_several_lines_has_its_own_message() -> None:
     events = Events()
     decoder = JSONDecoder(sl.Names(), Fields(label="y"))
     decoder.decode([b'[{"a": 1, "y": 1},', b'{"a": 1, "y": 0}]'], events)
-    (_, _, first), (_, _, last) = events.invalid
+    (*_, first), (*_, last) = events.invalid
     assert "arrays" in first
     assert "arrays" not in last

@@ -61,7 +61,7 @@ def test_a_label_that_is_neither_is_refused_before_its_names_are_kept(label: str
     reader, events = sl.Names(), Events()
     decoder = JSONDecoder(reader, Fields(label="y", kept=KEPT), [sl.LinearClassifier()])
     decoder.decode([f'{{"new":1,"y":{label}}}'.encode()], events)
-    ((_, field, reason),) = events.invalid
+    ((_, field, _, reason),) = events.invalid
     assert field == "y"
     assert "positive" in reason
     assert reader.size == 0

@@ -69,7 +69,7 @@ def test_a_pair_of_labels_closes_immediately(kind: str, pair: tuple[Any, Any]) -
     assert one.labels.positive == max(pair)
     events = read(one, line(kind, pair[0]), line(kind, 3), line(kind, pair[1]))
     assert labels_of(events) == list(pair)
-    assert [index for index, _, _ in events.invalid] == [1]
+    assert [bad.number for bad in events.invalid] == [1]
     assert one.labels.labels == list(pair)
 
 
@@ -79,7 +79,7 @@ def test_booleans_may_be_spelled(kind: str) -> None:
     events = read(one, *(line(kind, label) for label in (True, "false", "True", "FALSE", "no")))
     assert labels_of(events) == [True, False, True, False]
     assert all(isinstance(label, bool) for label in labels_of(events))
-    assert [(index, field) for index, field, _ in events.invalid] == [(4, "y")]
+    assert [(bad.number, bad.field) for bad in events.invalid] == [(4, "y")]
     # where the first label is text, so are those
     texts = decoder(kind)
     assert labels_of(read(texts, line(kind, "true"), line(kind, "other"))) == ["true", "other"]
@@ -100,7 +100,7 @@ def test_closing_depends_only_on_the_order_of_events(size: int) -> None:
     for start in range(0, len(lines), size):
         before = one.labels.state()
         events = read(one, *lines[start : start + size])
-        bad += [start + index for index, _, _ in events.invalid]
+        bad += [start + bad.number for bad in events.invalid]
         again = decoder("json", Fields(label="y", weight="w", warmup=5))
         again.restore({"classes": [], "labels": before})  # as after a crash
         read(again, *lines[start : start + size])
@@ -151,7 +151,7 @@ def test_only_declared_labels_are_allowed() -> None:
     one = decoder("json", Fields(label="y", labels=("ham", "spam"), warmup=1, max_classes=1))
     events = read(one, *(line("json", label) for label in ("spam", "egg", "ham")))
     assert labels_of(events) == ["spam", "ham"]
-    assert [index for index, _, _ in events.invalid] == [1]
+    assert [bad.number for bad in events.invalid] == [1]
     assert one.labels.positive == "spam"  # the one declared last, whichever comes first
     positive = decoder("json", Fields(label="y", positive=("x", "y")))
     assert labels_of(read(positive, line("json", "x"), line("json", "q"))) == [True, False]

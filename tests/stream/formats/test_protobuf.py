@@ -190,7 +190,7 @@ def test_packed_and_unpacked_lists() -> None:
     for encoded in (kind(x=[5, 7]).SerializeToString(), unpacked):
         events = read(reader, [encoded])
         assert [reader.reader.names()[slot] for slot, _ in events.row_of(0)] == ["x=5", "x=7"]
-    assert read(decoder(kind), [unpacked]).invalid[0][1] == "x"
+    assert read(decoder(kind), [unpacked]).invalid[0].field == "x"
 
 
 @pytest.mark.parametrize("value", [Proto.TYPE_DOUBLE, Proto.TYPE_STRING])
@@ -296,7 +296,7 @@ def test_bytes_are_no_features() -> None:
     kind = simple(("x", Proto.TYPE_BYTES), ("y", Proto.TYPE_INT32))
     encoded = kind(x=b"\xff", y=3).SerializeToString()
     same(decoder(kind), [encoded], [{"y": 3}])
-    assert read(decoder(kind, Fields(id="x")), [encoded]).invalid[0][1] == "x"
+    assert read(decoder(kind, Fields(id="x")), [encoded]).invalid[0].field == "x"
 
 
 def test_unknown_fields_and_groups_are_skipped() -> None:
@@ -322,7 +322,7 @@ def test_unknown_fields_and_groups_are_skipped() -> None:
 )
 def test_hostile_bytes_are_invalid_records(hostile: bytes) -> None:
     kind = simple(("x", Proto.TYPE_INT32), ("s", Proto.TYPE_STRING))
-    ((_, _, message),) = read(decoder(kind), [hostile]).invalid
+    ((*_, message),) = read(decoder(kind), [hostile]).invalid
     assert "byte" in message
 
 

@@ -209,7 +209,7 @@ def test_a_damaged_header_makes_its_record_invalid(server: FakeRegistry) -> None
     wrong = [b"", b"\0\0", b"\1abc", b"\7" * 20]
     headers: list[list[Header]] = [[("__value_schema_id", one)] for one in wrong]
     found.decode([b"\0"] * len(wrong), events, None, headers)
-    assert [i for i, _, _ in events.invalid] == [0, 1, 2, 3]
+    assert [bad.number for bad in events.invalid] == [0, 1, 2, 3]
 
 
 def test_a_schema_that_is_nested_too_deeply_makes_its_records_invalid(server: FakeRegistry) -> None:
@@ -243,7 +243,7 @@ def test_json_with_a_schema(server: FakeRegistry) -> None:
         assert len(read(found, [wrong]).invalid) == 1
     server.add("clicks-value", json.dumps(V1))
     of_avro = b"\0\0\0\0\2" + b"{}"
-    assert "AVRO" in read(found, [of_avro]).invalid[0][2]
+    assert "AVRO" in read(found, [of_avro]).invalid[0].reason
 
 
 def test_avro_of_a_file(tmp_path: Any) -> None:
@@ -294,7 +294,7 @@ def test_schemas_that_cannot_be_used_make_records_invalid(
     server.add("e", "eHh4eA==", "PROTOBUF")
     schemas = RegisteredAvro if kind == "avro" else RegisteredProtobuf
     found = decoder(kind, schemas(registry_of(server)))
-    [(_, field, reason)] = read(found, [header]).invalid
+    [(_, field, _, reason)] = read(found, [header]).invalid
     assert field is None
     assert reason.startswith(f"the schema {header[4]} ")
 
@@ -306,7 +306,7 @@ def test_schemas_that_cannot_be_used_make_records_invalid(
 def test_records_without_an_id(server: FakeRegistry, kind: str, record: bytes) -> None:
     schemas = RegisteredAvro if kind == "avro" else RegisteredProtobuf
     events = read(decoder(kind, schemas(registry_of(server))), [record])
-    assert [place for place, _, _ in events.invalid] == [0]
+    assert [bad.number for bad in events.invalid] == [0]
     assert not server.calls
 
 

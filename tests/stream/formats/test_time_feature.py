@@ -84,7 +84,7 @@ def test_an_invalid_time_is_refused_where_nothing_is_learned() -> None:
     fields = Fields(time="at").unlabeled()
     decoder = JSONDecoder(sl.Names(fields=TIME), fields, grow_always=True)
     events, named = rows(decoder, [b'{"at": "noon", "label": 1}', b'{"at": 0, "label": 1}'])
-    assert [(index, field) for index, field, _ in events.invalid] == [(0, "at")]
+    assert [(bad.number, bad.field) for bad in events.invalid] == [(0, "at")]
     assert named == [{"at.hour=0": 1.0}]
 
 

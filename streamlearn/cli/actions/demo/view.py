@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from streamlearn.cli.actions.demo.summary import Summary
     from streamlearn.config import Config
     from streamlearn.core.arrays import Array
-    from streamlearn.daemon.collectors.observer import Batch, Status
+    from streamlearn.daemon.batch import Batch
     from streamlearn.daemon.collectors.telemetry import TelemetryCollector
     from streamlearn.daemon.learners import Learner, Learners
+    from streamlearn.daemon.status import Status
     from streamlearn.estimators.linear import Linear
     from streamlearn.stream import Clicks, Source
 
