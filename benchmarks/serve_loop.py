@@ -26,6 +26,7 @@ import kafka
 import numpy as np
 
 from benchmarks.serve import SLOTS, WINDOWS, ask, cpu, event, load, process, publish, serve_empty
+from streamlearn import config
 from streamlearn.kafka import Connection
 from streamlearn.serving.http import server
 from streamlearn.serving.http.options import LogOptions, Options
@@ -80,8 +81,10 @@ def cost(bootstrap: str, directory: Path) -> None:
     )
     kinds: dict[str, LogOptions | None] = {
         "no log": None,
-        "after": LogOptions(connect=connect, ack="after"),
-        "before": LogOptions(connect=connect, ack="before"),
+        "after": LogOptions(
+            settings=config.ServeLogConfig(topic="cost", ack="after"), connect=connect
+        ),
+        "before": LogOptions(settings=config.ServeLogConfig(topic="cost"), connect=connect),
     }
     body = json.dumps(event(np.random.default_rng(0))).encode()
     script = directory / "script.lua"

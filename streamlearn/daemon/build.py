@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from streamlearn import config
 from streamlearn.core.times import timestamp
@@ -183,17 +183,13 @@ def policy(
     begin: bool,
 ) -> Policy:
     """Build the policy of the run."""
-    checkpoint, run = settings.checkpoint, settings.run
-    given: dict[str, Any] = {}
-    if checkpoint is not None:
-        names = ("every_events", "every_seconds", "keep", "max_age_seconds", "standby", "required")
-        given = {name: getattr(checkpoint, name) for name in names}
+    run = settings.run
     piped = isinstance(settings.source, config.StdinSourceConfig)
     until = "end" if piped and run.until is None else run.until
     return Policy(
-        **given,
-        begin=begin,
+        checkpoint=settings.checkpoint or config.CheckpointConfig(path=""),
         shutdown_seconds=run.shutdown_seconds,
+        begin=begin,
         until=UntilCount(0) if begin else parse_until(until),
         skip_to=skip_to,
         reset=reset,

@@ -13,6 +13,7 @@ from streamlearn.daemon.checkpointing import resume
 from streamlearn.daemon.checkpointing.checkpointer import Checkpointer
 from streamlearn.daemon.checkpointing.claim import UnconfirmedError
 from streamlearn.daemon.checkpointing.writer import remove_partial_files
+from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.label_monitor import label_hint
 from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.pipeline import Counts
@@ -33,6 +34,7 @@ from streamlearn.stream.sources.backfill import Backfill, refuse_unfinished
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from streamlearn import config
     from streamlearn.daemon.checkpointing.ownership import Ownership
     from streamlearn.daemon.pipeline import Pipeline
     from streamlearn.daemon.process.log import Log
@@ -54,14 +56,9 @@ CHECKPOINT_CODES = {Exit.OK, Exit.SOURCE, Exit.DENIED, Exit.NOT_FOUND, Exit.SOUR
 class Policy:
     """When to checkpoint, when to stop, and what to do with an existing checkpoint."""
 
-    every_events: int = 1_000_000
-    every_seconds: float = 10.0
-    keep: int = 2
-    max_age_seconds: float = 300.0
-    standby: bool = True
-    required: bool = False
+    checkpoint: config.CheckpointConfig
+    shutdown_seconds: float
     begin: bool = False
-    shutdown_seconds: float = 10.0
     until: Until = field(default_factory=Until)
     skip_to: Mapping[Partition, int] = field(default_factory=dict)
     reset: Collection[str] = ()
@@ -144,7 +141,7 @@ class Loop:
 
     def _set_state(self, state: str, reason: str = "") -> None:
         self.status.state, self.status.reason = state, reason
-        self.pipeline.notify("on_state", self.status)
+        self.pipeline.notify(Observer.on_state, self.status)
 
     # -- start ------------------------------------------------------------------------------------
 
@@ -162,7 +159,7 @@ class Loop:
         self._restore(found)
         self._open(None if found is None else found[1]["source"])
         resume.check_skip_to(self.source, self.policy.skip_to)
-        self.pipeline.notify("on_start", self.pipeline.learners, self.status)
+        self.pipeline.notify(Observer.on_start, self.pipeline.learners, self.status)
         self._set_state("active")
         self.started = True
         self.log.info(
@@ -207,7 +204,7 @@ class Loop:
             return None
         store, policy = self.ownership.store, self.policy
         found = checkpoints.newest(store, damaged)
-        if found is None and policy.required and not policy.begin:
+        if found is None and policy.checkpoint.required and not policy.begin:
             raise Stop(
                 Exit.NO_CHECKPOINT,
                 f"{store} has no checkpoint, but checkpoint.required = true; mount its volume, "
@@ -224,12 +221,12 @@ class Loop:
     def _wait_as_standby(self) -> bool:
         """Wait briefly as a standby; return False if standby is disabled."""
         self.watchdog.beat()
-        if not self.policy.standby:
+        if not self.policy.checkpoint.standby:
             return False
         if self.status.state != "standby":
             self._set_state("standby")
             self.log.info("standby")
-        self.pipeline.notify("on_tick", self.status)
+        self.pipeline.notify(Observer.on_tick, self.status)
         if self.stop_requested.wait(TICK_SECONDS / 2.0):
             raise Stop(Exit.OK, "stop requested during standby")
         return True
@@ -253,10 +250,7 @@ class Loop:
                 self.sinks,
                 self.status,
                 self.log,
-                every_events=policy.every_events,
-                every_seconds=policy.every_seconds,
-                max_age_seconds=policy.max_age_seconds,
-                keep=policy.keep,
+                settings=policy.checkpoint,
                 input_settings=policy.input_settings,
                 fresh=found is None,
             )
@@ -272,7 +266,7 @@ class Loop:
             start = time.perf_counter()
             polled = source.poll(POLL_SECONDS)
             seconds = time.perf_counter() - start
-            self.pipeline.notify("on_poll", seconds, sum(len(one.offsets) for one in polled))
+            self.pipeline.notify(Observer.on_poll, seconds, sum(len(one.offsets) for one in polled))
             self._check_ownership()
             if records := until.truncate(polled):
                 self.pipeline.process(records)
@@ -310,7 +304,7 @@ class Loop:
                 self.ownership.check()
         except UnconfirmedError as error:
             self.log.rate_limited("lease", "warning", "lease not renewed", error=str(error))
-            if time.monotonic() - start > self.policy.max_age_seconds:
+            if time.monotonic() - start > self.policy.checkpoint.max_age_seconds:
                 raise Stop(Exit.CHECKPOINT, str(error)) from error
             return False
         return True
@@ -321,7 +315,7 @@ class Loop:
         if now - self._last_tick >= TICK_SECONDS:
             self._last_tick = now
             self._update_status()
-            self.pipeline.notify("on_tick", self.status)
+            self.pipeline.notify(Observer.on_tick, self.status)
 
     def _update_status(self) -> None:
         """Read positions and lag from the source."""
@@ -392,7 +386,9 @@ class Loop:
     ) -> tuple[Exit, str]:
         """Write the final checkpoint; return the exit code and the reason."""
         seconds = (
-            0.7 * self.policy.shutdown_seconds if time_limited else self.policy.max_age_seconds
+            0.7 * self.policy.shutdown_seconds
+            if time_limited
+            else self.policy.checkpoint.max_age_seconds
         )
         try:
             # an unfinished batch leaves models and positions inconsistent
@@ -412,7 +408,7 @@ class Loop:
 
     def _close(self) -> None:
         """Close everything; log what fails, which no longer affects the result."""
-        self.pipeline.notify("on_end")
+        self.pipeline.notify(Observer.on_end)
         closers = [*(sink.close for sink in self.sinks), self.source.close]
         closers.append(self.pipeline.learners.close)
         if self.ownership is not None:

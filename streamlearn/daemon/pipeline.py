@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 import numpy as np
 
 from streamlearn.daemon.batch import Batch, PartitionBatch
+from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.label_monitor import LabelMonitor
 from streamlearn.daemon.outputs.dead_letters import ORPHANED
 from streamlearn.daemon.process.error_context import attach_records
@@ -23,17 +24,19 @@ from streamlearn.stream.polled import Polled
 from streamlearn.stream.sources.lines import size_and_nulls
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from streamlearn.core.arrays import Array
     from streamlearn.core.invalid_record import InvalidRecord
-    from streamlearn.daemon.collectors.observer import Observer
     from streamlearn.daemon.event_reader import EventReader
     from streamlearn.daemon.learners import LearnerResult, Learners
     from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher, InvalidRecordLimit
     from streamlearn.daemon.outputs.predictions import PredictionPublisher
     from streamlearn.daemon.process.log import Log
     from streamlearn.stream import Records
+
+
+P = ParamSpec("P")
 
 
 @dataclass(slots=True)
@@ -114,7 +117,7 @@ class Pipeline:
         batch.seconds.update(
             decode=decoded - start, learn=learned - decoded, publish=published - learned
         )
-        self.notify("on_batch", batch)
+        self.notify(Observer.on_batch, batch)
         if event_reader.labels.closed and not closed:
             self.log_labels()
         self._log_schemas(schemas)
@@ -242,13 +245,15 @@ class Pipeline:
         records = polled.records[k]
         return records.partition, records.offsets[i], records.end
 
-    def notify(self, method: str, *arguments: Any) -> None:
+    def notify(
+        self, method: Callable[Concatenate[Observer, P], None], *args: P.args, **kwargs: P.kwargs
+    ) -> None:
         """Call a method of every observer; log and drop an observer that fails."""
         for observer in list(self.observers):
             try:
-                getattr(observer, method)(*arguments)
+                getattr(observer, method.__name__)(*args, **kwargs)
             except Exception as error:  # noqa: BLE001 - an observer must not stop the learning
-                self.drop_observer(observer, method, error)
+                self.drop_observer(observer, method.__name__, error)
 
     # -- the checkpoint ---------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlearn.daemon.batch import Batch, PartitionBatch
+from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.learners import LearnerResult
 from streamlearn.daemon.pipeline import Counts, Pipeline
 from streamlearn.engine.events import Events
@@ -68,7 +69,7 @@ class RoundPipeline(Pipeline):
             "learned": {one.name: one.learned for one in self.learners},
         }
         records.seconds = time.perf_counter() - began
-        self.notify("on_batch", self._batch(records))
+        self.notify(Observer.on_batch, self._batch(records))
         self.report_diverged()
         self.label_monitor.check_run(self.counts.since_label, self.event_reader.decoder)
 

@@ -44,16 +44,16 @@ class KafkaSink(Sink):
         self._connection = connection
         self._topic = topic
         self._fencing = fencing
-        self._largest = 0
+        self._max_bytes = 0
         self._transactions: Transactions | None = None
         self._refusal: SinkError | None = None  # raised by every later call
         self._lock = threading.Lock()
         self._closed = False
 
     @property
-    def largest(self) -> int:
+    def max_bytes(self) -> int:
         """Maximum bytes of a record's key, value, header names and header values together."""
-        return self._largest
+        return self._max_bytes
 
     def send(
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
@@ -79,11 +79,11 @@ def check_topic(
         raise SinkDeniedError(str(connection.denied([topic], "WRITE")))
 
 
-def too_large(topic: str, size: int, largest: int) -> SinkRefusedError:
+def too_large(topic: str, size: int, max_bytes: int) -> SinkRefusedError:
     """Return the error for a record that is too large for the topic."""
     return SinkRefusedError(
         f"topic {topic!r}: a record of {size} bytes with an overhead of {OVERHEAD} exceeds its "
-        f"max.message.bytes of {largest + OVERHEAD}; raise max.message.bytes"
+        f"max.message.bytes of {max_bytes + OVERHEAD}; raise max.message.bytes"
     )
 
 
@@ -132,21 +132,21 @@ def not_begun(topic: str, why: str) -> SinkError:
 
 
 def check_size(
-    topic: str, largest: int, value: bytes | None, key: bytes | None, headers: Sequence[Header]
+    topic: str, max_bytes: int, value: bytes | None, key: bytes | None, headers: Sequence[Header]
 ) -> None:
     """Refuse a record that is too large for the topic."""
     if (
-        (value is None or 4 * len(value) < largest)
-        and (key is None or 4 * len(key) < largest)
+        (value is None or 4 * len(value) < max_bytes)
+        and (key is None or 4 * len(key) < max_bytes)
         and len(headers) < 16
     ):
         return  # nearly always; the library refuses huge headers
     size = size_of(value, key, headers)
-    if size > largest:
-        raise too_large(topic, size, largest)
+    if size > max_bytes:
+        raise too_large(topic, size, max_bytes)
 
 
 def size_of(value: bytes | None, key: bytes | None, headers: Sequence[Header]) -> int:
-    """Return the bytes of a record that count against `largest`."""
+    """Return the bytes of a record that count against `max_bytes`."""
     size = len(value or b"") + len(key or b"")
     return size + sum(len(name_bytes(name)) + len(item or b"") + 10 for name, item in headers)

@@ -88,7 +88,7 @@ class KafkaSource:
         fetch_bytes: int = 64 << 20,
         on_gap: Literal["stop", "continue"] = "stop",
         reset_offsets: bool = False,
-        batch: int = 5000,
+        batch: int = 2000,
         refresh_seconds: float = 5.0,
     ) -> None:
         self._connection = connection

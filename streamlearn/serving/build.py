@@ -27,11 +27,9 @@ def observers(settings: config.Config, log: Log) -> list[Publisher]:
     return [
         Publisher(
             directory_of(settings),
-            serve.learners,
+            serve,
             config.event_fields(settings.format),
             log,
-            every_seconds=serve.every_seconds,
-            keep=serve.keep,
         )
     ]
 
@@ -51,20 +49,15 @@ def options(settings: config.Config, counts: Path) -> Options:
     serve = settings.serve
     if serve is None:
         raise ValueError("the configuration has no [serve], so its daemon publishes no snapshots")
-    names = (
-        "host", "port", "certfile", "keyfile", "max_in_flight", "max_events", "max_body_bytes",
-        "body_seconds", "shutdown_seconds", "learners",
-    )  # fmt: skip
     split = serve.split
     served = serve.learners or tuple(learner.name for learner in settings.learners)
     return Options(
         path=directory_of(settings),
         counts=counts,
+        settings=serve,
         learner=serve.learner or served[0],
-        token=None if serve.token is None else serve.token.reveal(),
         split=None if split is None else Split(split.arms, split.by, split.salt),
         log=log_options(serve.log, settings.source),
-        **{name: getattr(serve, name) for name in names},
     )
 
 
@@ -74,11 +67,8 @@ def log_options(log: config.ServeLogConfig | None, source: config.Source) -> Log
         return None
     kafka = connection(source)
     return LogOptions(
+        settings=log,
         connect=partial(kafka.sink, log.topic, buffer_bytes=2 * log.buffer_bytes),
-        ack=log.ack,
-        on_full=log.on_full,
-        buffer_bytes=log.buffer_bytes,
-        wait_seconds=log.wait_seconds,
     )
 
 

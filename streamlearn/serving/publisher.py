@@ -12,9 +12,9 @@ from streamlearn.features import Names
 from streamlearn.serving import directory, export
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
+    from streamlearn import config
     from streamlearn.daemon.batch import Batch
     from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.daemon.process.log import Log
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Publisher(Observer):
-    """Write snapshots of learners every `every_seconds`, if there is anything new.
+    """Write snapshots of learners every `settings.every_seconds`, if there is anything new.
 
     The first ones are written at the start, when a standby takes over as well, and the last ones
     at the end.
@@ -34,19 +34,14 @@ class Publisher(Observer):
     def __init__(
         self,
         path: Path,
-        learners: Sequence[str],
+        settings: config.ServeConfig,
         fields: Fields,
         log: Log,
-        *,
-        every_seconds: float = 1.0,
-        keep: int = 5,
     ) -> None:
         self.path = path
-        self.served = learners
+        self.settings = settings
         self.fields = {name: value for name, value in asdict(fields).items() if value is not None}
         self.log = log
-        self.every_seconds = every_seconds
-        self.keep = keep
         self.epoch = 0
         self.learners: Learners | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="snapshots")
@@ -80,7 +75,7 @@ class Publisher(Observer):
         """Publish if it is time."""
         if self.learners is None or status.state != "active" or not self._changed:
             return
-        due = time.monotonic() - self._copied_at >= self.every_seconds
+        due = time.monotonic() - self._copied_at >= self.settings.every_seconds
         if due and (self._writing is None or self._writing.done()):
             self._publish(self.learners)
 
@@ -97,10 +92,11 @@ class Publisher(Observer):
         self._collect()
         self._copied_at, self._changed = time.monotonic(), False
         names = new_names(learners.reader, self._names)
+        served = self.settings.learners
         copies = [
             (one.name, self._version(one), export.copy(one.model, learners.reader))
             for one in learners
-            if not self.served or one.name in self.served
+            if not served or one.name in served
         ]
         self._writing = self._pool.submit(self._write, names, copies)
 
@@ -124,7 +120,7 @@ class Publisher(Observer):
                 version=(self.epoch, events),
                 names_file=self.names_file,
             )
-            directory.prune(self.path, learner, self.keep)
+            directory.prune(self.path, learner, self.settings.keep)
 
     def _collect(self) -> None:
         """Report what the thread could not write; the next snapshot is written in its place."""

@@ -88,7 +88,7 @@ def test_the_largest_record_fits_and_a_larger_one_is_refused(
         topic = make_topic(**settings)
         sink = connection.sink(topic)
         headers = [("reason", b"why"), ("offset", b"17")]
-        room = sink.largest - size_of(b"", b"key", headers)
+        room = sink.max_bytes - size_of(b"", b"key", headers)
         sink.send(bytes(room), key=b"key", headers=headers)
         sink.flush(20)
         with pytest.raises(SinkError, match=r"max\.message\.bytes"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from streamlearn import config
 from streamlearn.errors import SinkError, SinkNotFoundError
 from streamlearn.serving.http import log as module
 from streamlearn.serving.http.log import ImpressionLog
@@ -50,7 +51,7 @@ class Topic:
 class TopicSink(Sink):
     """A sink that stores what it has taken once its topic is there, as Kafka's clients do."""
 
-    largest = 1000
+    max_bytes = 1000
 
     def __init__(self, topic: Topic) -> None:
         self.topic = topic
@@ -91,7 +92,10 @@ Scenario = Callable[[ImpressionLog, Topic], Any]
 def run(path: Path, scenario: Scenario, topic: Topic, **settings: Any) -> Counts:
     """Run a scenario with a log; return the counts of its end."""
     counts = Counts(path)
-    options = LogOptions(connect=topic.connect, **{"wait_seconds": 0.2, **settings})
+    options = LogOptions(
+        settings=config.ServeLogConfig(**{"topic": "log", "wait_seconds": 0.2, **settings}),
+        connect=topic.connect,
+    )
 
     async def main() -> None:
         log = ImpressionLog(options, counts)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import streamlearn as sl
+from streamlearn import config
 from streamlearn.daemon.process.log import Log
 from streamlearn.serving import Snapshot, arrays, directory, export
 from streamlearn.serving.publisher import Publisher
@@ -102,8 +103,9 @@ def test_daemon_publishes(tmp_path: Path) -> None:
     """The last snapshot equals the daemon's model; earlier ones are pruned."""
     snapshots = tmp_path / "serving"
     log = Log("json", "error")
+    settings = config.ServeConfig(every_seconds=1e-3, keep=3)
     for epoch in (1, 2):
-        publisher = Publisher(snapshots, (), Fields(label="click"), log, every_seconds=1e-3, keep=3)
+        publisher = Publisher(snapshots, settings, Fields(label="click"), log)
         loop = make_loop(tmp_path / "checkpoints", ShuffledSource(3, 2000))
         loop.pipeline.observers.append(publisher)
         loop.run()
@@ -152,7 +154,8 @@ def test_snapshots_of_other_models_are_deleted(tmp_path: Path) -> None:
     """Without its checkpoints, a daemon begins at epoch 1 again."""
     snapshots = tmp_path / "serving"
     for checkpoints, records in (("first", 2000), ("second", 100)):
-        publisher = Publisher(snapshots, (), Fields(label="click"), Log("json", "error"))
+        fields, log = Fields(label="click"), Log("json", "error")
+        publisher = Publisher(snapshots, config.ServeConfig(), fields, log)
         loop = make_loop(tmp_path / checkpoints, ShuffledSource(3, records), names="default")
         loop.pipeline.observers.append(publisher)
         loop.run()

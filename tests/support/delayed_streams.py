@@ -19,7 +19,7 @@ from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.collectors.audit import Audit
 from streamlearn.daemon.delayed_event_reader import DelayedEventReader
 from streamlearn.daemon.learners import Learners
-from streamlearn.daemon.loop import Loop, Policy
+from streamlearn.daemon.loop import Loop
 from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher, InvalidRecordLimit
 from streamlearn.daemon.outputs.predictions import PredictionPublisher
 from streamlearn.daemon.pipeline import Pipeline
@@ -30,7 +30,7 @@ from streamlearn.late.join import Join
 from streamlearn.stream import Fields, JSONDecoder, Partition, Records
 from streamlearn.stream.sinks.json_lines import FileSink
 from tests.reference import late
-from tests.support.streams import models, serve
+from tests.support.streams import make_policy, models, serve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -167,9 +167,7 @@ def make_loop(directory: Path, source: Any, **policy: Any) -> Loop:
         source,
         pipeline,
         Ownership(directory / "models", lease_seconds=1.0, report=print),
-        Policy(
-            **{"every_events": 100, "every_seconds": 0.01, "until": parse_until("end"), **policy}
-        ),
+        make_policy(**{"every_events": 100, "until": parse_until("end"), **policy}),
         log,
         Watchdog(60.0, log),
         list(sinks.values()),

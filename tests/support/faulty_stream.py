@@ -82,7 +82,7 @@ class FaultyStream(Synthetic):
 class Output(Sink):
     """Accept everything; fail to flush while the stream has the fault `unsaved`."""
 
-    largest: int | None = None
+    max_bytes: int | None = None
 
     def __init__(self, stream: FaultyStream) -> None:
         self.stream = stream

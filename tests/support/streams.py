@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlearn as sl
+from streamlearn import config
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.collectors.audit import Audit
 from streamlearn.daemon.event_reader import EventReader
@@ -168,10 +169,20 @@ def make_loop(
         ShuffledSource(3, 400) if source is None else source,
         pipeline,
         None if location is None else Ownership(location, lease_seconds=lease, report=print),
-        Policy(**{"every_events": 150, "every_seconds": 0.01, "until": until, **policy}),
+        make_policy(**{"every_events": 150, "until": until, **policy}),
         log,
         Watchdog(watchdog_seconds, log),
         list(outputs.values()),
+    )
+
+
+def make_policy(**given: Any) -> Policy:
+    """Return the policy of a run that checkpoints often; keys of [checkpoint] are among `given`."""
+    names = config.CheckpointConfig.__struct_fields__
+    checkpoint = {name: given.pop(name) for name in names if name in given}
+    return Policy(
+        checkpoint=config.CheckpointConfig(**{"path": "", "every_seconds": 0.01, **checkpoint}),
+        **{"shutdown_seconds": 10.0, **given},
     )
 
 

@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from streamlearn import config, serving
 from streamlearn.cli import saved, served
 from streamlearn.cli.commands.serve import ACTIONS
@@ -41,15 +43,17 @@ def run(options: Options) -> int:
     with tempfile.TemporaryDirectory(prefix="streamlearn-serve-") as temporary:
         (counts := Path(temporary) / "counts").mkdir()
         settings, about = resolve(options, Path(temporary), counts)
-        given = {"host": options.host, "port": options.port, "learner": options.learner}
-        about = dataclasses.replace(
-            about, **{name: value for name, value in given.items() if value is not None}
+        given = {"host": options.host, "port": options.port}
+        serve = msgspec.structs.replace(
+            about.settings, **{name: value for name, value in given.items() if value is not None}
         )
-        listening = server.listen(about.host, about.port)
+        learner = options.learner or about.learner
+        about = dataclasses.replace(about, settings=serve, learner=learner)
+        listening = server.listen(serve.host, serve.port)
         log = Log(settings.format, settings.level)
         logging.getLogger().addHandler(LibraryLogHandler(log))
-        scheme = "http" if about.certfile is None else "https"
-        host = f"[{about.host}]" if ":" in about.host else about.host
+        scheme = "http" if serve.certfile is None else "https"
+        host = f"[{serve.host}]" if ":" in serve.host else serve.host
         log.info(
             "serving",
             url=f"{scheme}://{host}:{listening.getsockname()[1]}/",

@@ -20,6 +20,7 @@ from streamlearn.daemon.checkpointing.writer import (
     FailedCheckpoint,
     WrittenCheckpoint,
 )
+from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.process.exits import Exit, Fenced, Stop
 from streamlearn.daemon.process.faults import fault_point
 from streamlearn.engine.events import Events
@@ -35,6 +36,7 @@ from streamlearn.rules.copy_buffer import CopyBuffer
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from streamlearn import config
     from streamlearn.daemon.checkpointing.ownership import Ownership
     from streamlearn.daemon.pipeline import Pipeline
     from streamlearn.daemon.process.log import Log
@@ -58,12 +60,8 @@ class Checkpointer:
     ----------
     ownership, pipeline, source, sinks
         The owner, the state, where to commit, and what to flush first.
-    every_events, every_seconds
-        A checkpoint is due after this many events, or after this time if any record arrived.
-    max_age_seconds
-        The longest time for which learned records may not be durable.
-    keep
-        The number of checkpoints to keep.
+    settings
+        When a checkpoint is due, how long learned records may not be durable, how many are kept.
     input_settings
         The settings of features and format, compared at the next start.
     fresh
@@ -79,10 +77,7 @@ class Checkpointer:
         status: Status,
         log: Log,
         *,
-        every_events: int,
-        every_seconds: float,
-        max_age_seconds: float,
-        keep: int,
+        settings: config.CheckpointConfig,
         input_settings: Mapping[str, str],
         fresh: bool,
     ) -> None:
@@ -92,13 +87,11 @@ class Checkpointer:
         self.sinks = sinks
         self.status = status
         self.log = log
-        self.every_events = every_events
-        self.every_seconds = every_seconds
-        self.max_age_seconds = max_age_seconds
+        self.settings = settings
         self.input_settings = input_settings
         self.copies = CopyBuffer()
         self.writer = CheckpointWriter(
-            ownership, keep=keep, flush=self._flush, on_done=self.copies.reserve
+            ownership, keep=settings.keep, flush=self._flush, on_done=self.copies.reserve
         )
         # revisions of the latest copy and of the newest durable checkpoint; of a fresh pipeline
         # not even the empty state is durable
@@ -127,8 +120,8 @@ class Checkpointer:
         self.check_age()
         now, pipeline = time.monotonic(), self.pipeline
         due = (
-            pipeline.counts.events - self._copied_events >= self.every_events
-            or now - self._copied_at >= self.every_seconds
+            pipeline.counts.events - self._copied_events >= self.settings.every_events
+            or now - self._copied_at >= self.settings.every_seconds
         )
         if due and pipeline.revision > self._copied_revision and self.writer.ready:
             self._start()
@@ -140,7 +133,7 @@ class Checkpointer:
         if unsaved and self._unsaved_since is None:
             self._unsaved_since = now
         age = 0.0 if self._unsaved_since is None else now - self._unsaved_since
-        if age > self.max_age_seconds:
+        if age > self.settings.max_age_seconds:
             raise Stop(
                 Exit.CHECKPOINT,
                 f"no checkpoint could be written for {age:.0f} s ({self._problem}); the previous "
@@ -200,7 +193,7 @@ class Checkpointer:
                 failures=self.writer.failures,
             )
         if result is not None:
-            self.pipeline.notify("on_checkpoint", result)
+            self.pipeline.notify(Observer.on_checkpoint, result)
 
     def _written(self, result: WrittenCheckpoint) -> None:
         self._durable_revision = self._copied_revision

@@ -24,7 +24,11 @@ class BlockingSink(Sink):
         self.sink = sink
         self.on_wait: Callable[[], None] = lambda: None  # called while it is full; may raise
         self.should_stop: Callable[[], bool] = lambda: False
-        self.largest: int | None = getattr(sink, "largest", None)
+
+    @property
+    def max_bytes(self) -> int | None:
+        """The maximum bytes of a record."""
+        return self.sink.max_bytes
 
     def send(
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()

@@ -40,7 +40,7 @@ class DeadLetterPublisher:
         self.writer = writer  # None: the value is that of the record
         self.epoch = epoch
         self.round: int | None = None  # of workers; the daemon has none
-        self.largest: int = getattr(sink, "largest", None) or DEFAULT_MAX_BYTES
+        self.max_bytes = DEFAULT_MAX_BYTES if sink is None else sink.max_bytes or DEFAULT_MAX_BYTES
 
     def publish(self, records: Records, invalid: Sequence[InvalidRecord]) -> None:
         """Publish those of these records that are invalid."""
@@ -59,7 +59,7 @@ class DeadLetterPublisher:
         key = None if records.keys is None else records.keys[i]
         headers = [] if records.headers is None else list(records.headers[i])
         metadata = self.metadata(records, invalid)
-        room = self.largest - HEADER_RESERVE - len(invalid.reason.encode())
+        room = self.max_bytes - HEADER_RESERVE - len(invalid.reason.encode())
         if record_overhead(key, headers) > room // 2:
             metadata.append((OWN_HEADERS + "dropped", b"key and headers: too large"))
             key, headers = None, []

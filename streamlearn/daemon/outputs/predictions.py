@@ -62,7 +62,7 @@ class PredictionPublisher:
         self.writer = writer  # None: JSON
         self.epoch = epoch
         self.round: int | None = None  # of workers; the daemon has none
-        self.largest: int | None = getattr(sink, "largest", None)
+        self.max_bytes = sink.max_bytes
 
     def publish(
         self,
@@ -104,20 +104,20 @@ class PredictionPublisher:
                     for value, (k, i) in zip(values, places, strict=False)
                 ]
                 size = sum(map(len, values))
-                if self.largest is not None and size + longest > self.largest // 4:
+                if self.max_bytes is not None and size + longest > self.max_bytes // 4:
                     sent = [
-                        self._shrink_to_fit(one, prediction, self.largest)
+                        self._shrink_to_fit(one, prediction, self.max_bytes)
                         for one, prediction in zip(sent, some, strict=True)
                     ]
                 self.sink.send_all(sent)
 
-    def _shrink_to_fit(self, record: Record, prediction: Prediction, largest: int) -> Record:
+    def _shrink_to_fit(self, record: Record, prediction: Prediction, max_bytes: int) -> Record:
         """Drop key and id of a record that is too large for its topic.
 
         Otherwise one event with a huge key would stop the daemon, again after each restart.
         """
         value, key, headers = record
-        if value is None or len(value) + record_overhead(key, headers) <= largest:
+        if value is None or len(value) + record_overhead(key, headers) <= max_bytes:
             return record
         prediction.id = None
         [shorter] = encode([prediction], self.writer)

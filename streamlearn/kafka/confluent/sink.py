@@ -73,15 +73,15 @@ class ConfluentSink(KafkaSink):
         self._reasons = ConnectionErrors()
         admin = AdminClient(common(connection, self._reasons))
         wait_for_cluster(admin, connection, self._reasons)
-        self._largest = _examine(admin, connection, topic)
+        self._max_bytes = _examine(admin, connection, topic)
         self._settings = {
             **common(connection, self._reasons),
             "acks": "all",
             "enable.idempotence": True,
             "delivery.timeout.ms": FOREVER_MS,
-            "message.max.bytes": max(self._largest + 2 * OVERHEAD, MIN_LARGEST),
+            "message.max.bytes": max(self._max_bytes + 2 * OVERHEAD, MIN_LARGEST),
             # a larger batch would be rejected
-            "batch.size": min(BATCH_BYTES, max(self._largest, 1)),
+            "batch.size": min(BATCH_BYTES, max(self._max_bytes, 1)),
             "queue.buffering.max.kbytes": max(buffer_bytes // 1024, 1),
             # kbytes count only values and keys, and a record takes about 500 bytes more
             "queue.buffering.max.messages": max(buffer_bytes // 512, 1000),
@@ -177,14 +177,14 @@ class ConfluentSink(KafkaSink):
 
     def _hand_over(self, records: Sequence[Record], start: int) -> int:
         """Send some records, if the buffer has space soon; return the next place."""
-        topic, largest, report = self._topic, self._largest, self._report
+        topic, max_bytes, report = self._topic, self._max_bytes, self._report
         produce = self._producer.produce
         at, seconds = start, 0.0
         if not self._lock.acquire(timeout=WAIT_SECONDS):
             return at
         try:
             for value, key, headers in records[start : start + SERVE_EVERY]:
-                check_size(topic, largest, value, key, headers)
+                check_size(topic, max_bytes, value, key, headers)
                 given = headers if type(headers) is list else list(headers)
                 produce(topic, value, key, -1, report, None, 0, given)
                 at += 1

@@ -132,7 +132,7 @@ class KafkaPythonSink(KafkaSink):
         super().__init__(connection, topic, fencing)
         admin = connect(KafkaAdminClient, connection)
         try:
-            self._largest = _examine(admin, connection, topic)
+            self._max_bytes = _examine(admin, connection, topic)
         finally:
             admin.close()
         self._producer: Any = None if fencing else self._connect()
@@ -147,11 +147,11 @@ class KafkaPythonSink(KafkaSink):
             enable_idempotence=True,
             allow_auto_create_topics=False,
             delivery_timeout_ms=FOREVER_MS,
-            max_request_size=self._largest + 2 * OVERHEAD,
+            max_request_size=self._max_bytes + 2 * OVERHEAD,
             max_block_ms=int(FULL_SECONDS * 1000),
             linger_ms=5,
             # a larger batch would be rejected, and split
-            batch_size=min(BATCH_BYTES, max(self._largest, 0)),
+            batch_size=min(BATCH_BYTES, max(self._max_bytes, 0)),
             metrics_enabled=False,
             value_serializer=Nulls(),
             **settings,
@@ -225,7 +225,7 @@ class KafkaPythonSink(KafkaSink):
 
     def _send(self, value: bytes | None, key: bytes | None, headers: Sequence[Header]) -> None:
         self._check_refusal()
-        check_size(self._topic, self._largest, value, key, headers)
+        check_size(self._topic, self._max_bytes, value, key, headers)
         if self._waiting > self._buffer_bytes:
             self._drain(FULL_SECONDS, full)
         with self._lock:

@@ -50,7 +50,7 @@ class Service:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.follower = Follower(options.path, options.learners)
+        self.follower = Follower(options.path, options.settings.learners)
         self.answering = Answering(options, self.follower)
         self.counts = Counts(options.counts, options.arms)
         self.exposition = Exposition(self.counts, self.follower)
@@ -63,8 +63,8 @@ class Service:
         """Predict an event, a list of events, or lines of events."""
         options = self.options
         query = read_query(scope["query_string"])
-        body = await read(receive, options.max_body_bytes, options.body_seconds)
-        given = split(body, content_type(scope), options.max_events)
+        body = await read(receive, options.settings.max_body_bytes, options.settings.body_seconds)
+        given = split(body, content_type(scope), options.settings.max_events)
         # nothing waits while records are predicted: each learner predicts with one snapshot
         answer = self.answering.answer(
             given.records, query.learner, explain=query.explain, log=query.log
@@ -105,8 +105,8 @@ class Service:
     async def infer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Predict the events of an inference request."""
         options = self.options
-        body = await read(receive, options.max_body_bytes, options.body_seconds)
-        request, records = inference.read(body, options.max_events)
+        body = await read(receive, options.settings.max_body_bytes, options.settings.body_seconds)
+        request, records = inference.read(body, options.settings.max_events)
         learner = scope["path_params"]["learner"]
         predictor = self.answering.predictor(learner)
         answer = self.answering.answer(records, learner, explain=False, log=True)
@@ -219,7 +219,7 @@ def application(options: Options) -> tuple[Guard, Service]:
         yield
         task.cancel()
         if service.log is not None:
-            await service.log.close(options.shutdown_seconds)
+            await service.log.close(options.settings.shutdown_seconds)
 
     inner = Starlette(
         routes=service.routes(),

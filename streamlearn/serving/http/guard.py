@@ -53,7 +53,7 @@ class Guard:
     def __init__(self, app: ASGIApp, options: Options, counts: Counts) -> None:
         self.app = app
         self.counts = counts
-        self.limit = options.max_in_flight
+        self.limit = options.settings.max_in_flight
         self.token = None if options.token is None else options.token.encode()
         self.in_flight = 0
         self.draining = False

@@ -71,7 +71,7 @@ class ImpressionLog:
     """The log of a process; all methods are called in its event loop."""
 
     def __init__(self, options: LogOptions, counts: Counts) -> None:
-        self.options = options
+        self.settings = options.settings
         self.counts = counts
         self.waiting = 0  # bytes that are not stored
         self._answers: deque[tuple[float, asyncio.Future[bool]]] = deque()  # that wait, in order
@@ -85,13 +85,13 @@ class ImpressionLog:
     async def add(self, records: Sequence[Record]) -> None:
         """Log records, as `ack` says; raise RequestError if their request must be refused."""
         sizes = [bytes_of(one) for one in records]
-        size, largest = sum(sizes), self._writer.largest
-        if largest is not None and max(sizes) - RECORD_BYTES > largest:
-            raise RequestError(413, f"an event is larger than the log takes ({largest} bytes)")
-        if self.waiting and self.waiting + size > self.options.buffer_bytes:
+        size, max_bytes = sum(sizes), self._writer.max_bytes
+        if max_bytes is not None and max(sizes) - RECORD_BYTES > max_bytes:
+            raise RequestError(413, f"an event is larger than the log takes ({max_bytes} bytes)")
+        if self.waiting and self.waiting + size > self.settings.buffer_bytes:
             self._full(len(records))
             return
-        entry = Entry(records, size, self._answer() if self.options.ack == "before" else None)
+        entry = Entry(records, size, self._answer() if self.settings.ack == "before" else None)
         self.waiting += size
         self.counts.add(ACCEPTED, len(records))
         self._entries.put(entry)
@@ -102,7 +102,7 @@ class ImpressionLog:
         """Return a future that is true once an entry is stored, and false if that takes long."""
         loop = asyncio.get_running_loop()
         answer = loop.create_future()
-        self._answers.append((loop.time() + self.options.wait_seconds, answer))
+        self._answers.append((loop.time() + self.settings.wait_seconds, answer))
         if len(self._answers) == 1:
             self._check_times()
         return answer
@@ -119,7 +119,7 @@ class ImpressionLog:
 
     def _full(self, events: int) -> None:
         """Refuse a request, or let it be served although its events are not stored."""
-        if self.options.on_full == "refuse":
+        if self.settings.on_full == "refuse":
             self.counts.add(REFUSED, 1.0)
             raise RequestError(503, "predictions cannot be logged now; retry", retry_after="1")
         self.counts.add(UNLOGGED, events)
@@ -152,10 +152,11 @@ class Writer:
         stored: Callable[[Sequence[Entry]], None],
     ) -> None:
         self._loop: asyncio.AbstractEventLoop
-        self.options = options
+        self.settings = options.settings
+        self.connect = options.connect
         self.entries = entries
         self.stored = stored
-        self.largest: int | None = None  # bytes of a record; None: not known yet
+        self.max_bytes: int | None = None  # bytes of a record; None: not known yet
         self.deadline: float | None = None  # of the shutdown
         self.thread = threading.Thread(target=self._run, name="impressions", daemon=True)
         self._sink: KafkaSink | None = None
@@ -180,7 +181,7 @@ class Writer:
         if self._closing or (first := self.entries.get()) is None:
             return []
         batch = [first]
-        if self.options.ack == "after":
+        if self.settings.ack == "after":
             time.sleep(GATHER_SECONDS)
         while True:
             try:
@@ -224,16 +225,16 @@ class Writer:
     def _connect(self) -> None:
         """Connect, or wait a moment."""
         try:
-            self._sink = self.options.connect()
+            self._sink = self.connect()
         except (SinkError, SourceError) as error:
             self._report(error)
             time.sleep(RETRY_SECONDS)
         else:
-            self.largest = self._sink.largest
+            self.max_bytes = self._sink.max_bytes
 
     def _fits(self, record: Record) -> bool:
         """Return whether the topic takes a record, which may be older than the connection."""
-        return self.largest is None or bytes_of(record) - RECORD_BYTES <= self.largest
+        return self.max_bytes is None or bytes_of(record) - RECORD_BYTES <= self.max_bytes
 
     def _late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline

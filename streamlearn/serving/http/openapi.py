@@ -134,7 +134,7 @@ SCHEMAS: dict[str, Any] = {
 def document(options: Options) -> dict[str, Any]:
     """Return the document for a server."""
     errors = ERRORS | (UNAUTHORIZED if options.token is not None else {})
-    several = {"type": "array", "items": ref("Event"), "maxItems": options.max_events}
+    several = {"type": "array", "items": ref("Event"), "maxItems": options.settings.max_events}
     found: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {"title": "streamlearn", "version": streamlearn.__version__},

@@ -3,49 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable  # noqa: TC003 - dataclasses resolve it
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path  # noqa: TC003 - likewise
-from typing import Literal
 
+from streamlearn import config
 from streamlearn.kafka.sink import KafkaSink  # noqa: TC001 - likewise
 from streamlearn.serving.split import Split  # noqa: TC001 - likewise
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogOptions:
-    """The settings of the log of served predictions."""
+    """The log of served predictions: its settings, and the connection to its topic."""
 
+    settings: config.ServeLogConfig
     connect: Callable[[], KafkaSink]
-    ack: Literal["before", "after"] = "before"
-    on_full: Literal["refuse", "serve"] = "refuse"
-    buffer_bytes: int = 32 << 20
-    wait_seconds: float = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The settings of a server; see [serve] in the configuration reference."""
+    """The settings of a server, as the configuration has them, and what they refer to."""
 
     path: Path  # of the snapshots
     counts: Path  # directory of the processes' counts
-    learner: str | None = None
-    learners: tuple[str, ...] = ()
-    host: str = "127.0.0.1"
-    port: int = 8000
-    token: str | None = None
-    certfile: str | None = None
-    keyfile: str | None = None
-    max_in_flight: int = 256
-    max_events: int = 10_000
-    max_body_bytes: int = 16 << 20
-    body_seconds: float = 10.0
+    settings: config.ServeConfig = field(default_factory=config.ServeConfig)
+    learner: str | None = None  # that answers if a request names none
+    log: LogOptions | None = None
+    split: Split | None = None
     head_seconds: float = 10.0
     max_head_bytes: int = 16 << 10
     drain_seconds: float = 1.0
-    shutdown_seconds: float = 10.0
     poll_seconds: float = 0.2
-    log: LogOptions | None = None
-    split: Split | None = None
+
+    @property
+    def token(self) -> str | None:
+        """The token that clients must send."""
+        token = self.settings.token
+        return None if token is None else token.reveal()
 
     @property
     def arms(self) -> list[str]:

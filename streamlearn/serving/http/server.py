@@ -90,9 +90,9 @@ def serve_process(options: Options, listening: socket.socket) -> int:
         date_header=False,
         backlog=BACKLOG,
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=max(int(options.shutdown_seconds), 1),
-        ssl_certfile=options.certfile,
-        ssl_keyfile=options.keyfile,
+        timeout_graceful_shutdown=max(int(options.settings.shutdown_seconds), 1),
+        ssl_certfile=options.settings.certfile,
+        ssl_keyfile=options.settings.keyfile,
     )
     server = Server(config, guard, options)
     try:

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 class Sink(Protocol):
     """A place to write records to. They are buffered, and delivered only after `flush`."""
 
+    @property
+    def max_bytes(self) -> int | None:
+        """The maximum bytes of a record with its key and headers; None: unlimited."""
+        return None
+
     def send(
         self, value: bytes | None, *, key: bytes | None = None, headers: Sequence[Header] = ()
     ) -> None:

@@ -296,7 +296,7 @@ def test_invalid_records_are_masked_unless_configured() -> None:
             wait_until(lambda seen=watching: seen.board.invalid_records)
             bad = get_json(f"{address}/api/status")["invalid_records"][0]
         assert bad["topic"] == TOPIC
-        assert bad["kind"] == "value"
+        assert bad["code"] == "value"
         assert (bad["payload"] is not None) == shows
         assert (bad["reason"] is not None) == shows
 

@@ -177,7 +177,7 @@ def test_a_prediction_too_large_for_its_topic_is_cut(kind: Kind) -> None:
     writer = written.writer_of(kind, "Prediction")
     sent = Sent()
     publisher = PredictionPublisher(sent, writer=writer)
-    publisher.largest = 2000
+    publisher.max_bytes = 2000
     text = SETTINGS.format(kind="json", url="http://a", path="x", task="classification")
     text = text.replace('[registry]\nurl = "http://a"\n', "")
     pipeline = build.loop(config.parse(text), Log("json", "error")).pipeline
