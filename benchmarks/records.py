@@ -25,7 +25,7 @@ from google.protobuf.proto import serialize_length_prefixed
 import streamlearn as sl
 from benchmarks.formats import Record, make_records
 from benchmarks.report import alternate, table, unprepared
-from streamlearn.daemon.outputs.predictions import Prediction, encode
+from streamlearn.daemon.outputs.predictions import PublishedPrediction, encode
 from streamlearn.daemon.outputs.written import writer_of
 from streamlearn.stream import Events, Fields, Files, decoder_of
 from streamlearn.stream.formats.protobuf_plan import message_named
@@ -135,7 +135,7 @@ def write_predictions(writer: Writer | None, count: int) -> int:
     written = 0
     for start in range(0, count, BATCH):
         some = [
-            Prediction(f"event-{i}", i % 3 == 0, "default", i, i / count)
+            PublishedPrediction(f"event-{i}", i % 3 == 0, "default", i, i / count)
             for i in range(start, min(start + BATCH, count))
         ]
         written += len(encode(some, writer))

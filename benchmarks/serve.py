@@ -62,7 +62,7 @@ def publish(path: Path, bits: int, number: int) -> None:
     header, arrays = export.copy(model, model.reader).content()
     kept = {name: array for name, array in arrays.items() if name == "free_intercept"}
     weights = {"table": rng.normal(size=(1 << bits, 1)), **kept}
-    name = directory.Entry(1, number, "default").name
+    name = directory.SnapshotFile(1, number, "default").name
     directory.write(
         path / name, header, weights, learner="default", version=(1, number), names_file=""
     )
@@ -228,7 +228,7 @@ def publisher(path: Path) -> "Iterator[Event]":
     if child == 0:
         for number in itertools.count(2):
             publishing.wait()
-            name = directory.Entry(1, number, "default").name
+            name = directory.SnapshotFile(1, number, "default").name
             (path / f".{name}").write_bytes(content)
             (path / f".{name}").rename(path / name)
             directory.prune(path, "default", 5)

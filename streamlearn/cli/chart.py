@@ -45,7 +45,7 @@ class Curve:
 
 
 @dataclass
-class Panel:
+class ChartPanel:
     """Curves that share their axes."""
 
     title: str
@@ -58,7 +58,7 @@ def require_matplotlib() -> None:
         raise ValueError("charts need matplotlib; run pip install 'streamlearn[plot]'")
 
 
-def draw(title: str, panels: Sequence[Panel]) -> Figure:
+def draw(title: str, panels: Sequence[ChartPanel]) -> Figure:
     """Return a figure with the panels below each other; a name has one color in all of them."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
 
@@ -73,7 +73,7 @@ def draw(title: str, panels: Sequence[Panel]) -> Figure:
     return figure
 
 
-def draw_panel(axes: Axes, panel: Panel, colors: Mapping[str, str]) -> None:
+def draw_panel(axes: Axes, panel: ChartPanel, colors: Mapping[str, str]) -> None:
     """Draw the curves of a panel."""
     axes.set_title(panel.title, loc="left", fontsize="medium", parse_math=False)
     for curve in panel.curves:

@@ -15,7 +15,7 @@ from streamlearn.features.fields.spec import OTHERS
 from streamlearn.guesses import (
     ROWS,
     Guess,
-    Sample,
+    TableSample,
     are_numbers,
     classes_beside_strays,
     guess_delimiter,
@@ -130,7 +130,7 @@ def understand(given: config.Config, source: SourcePart, options: Options) -> Gu
         source.close()
         raise
     may_have_commas = table.kind == "csv" and table.delimiter != "," and options.decimal is None
-    sample = Sample(
+    sample = TableSample(
         records,
         table.kind,
         roles,
@@ -164,7 +164,7 @@ def understand(given: config.Config, source: SourcePart, options: Options) -> Gu
 
 
 def with_classes(
-    table: config.FormatConfig, sample: Sample, options: Options
+    table: config.FormatConfig, sample: TableSample, options: Options
 ) -> config.FormatConfig:
     """Return the format in which all classes of the sample are known before labels close.
 

@@ -32,7 +32,7 @@ from streamlearn.cli.commands import (
     test,
     train,
 )
-from streamlearn.cli.parsing import INTERRUPTED, Command, Options, Parser
+from streamlearn.cli.parsing import INTERRUPTED, Command, CommandParser, Options
 from streamlearn.daemon.process.exits import Exit, Stop, exit_code
 from streamlearn.errors import StoreError
 
@@ -63,9 +63,9 @@ exit codes: 0 success, 1 unexpected error, 2 wrong usage or configuration,
 3 and above: why the daemon stopped (see streamlearn run --help)"""
 
 
-def parser() -> Parser:
+def parser() -> CommandParser:
     """Return the parser of all commands."""
-    root = Parser(
+    root = CommandParser(
         prog="streamlearn",
         description="Learn linear models from event streams, one event at a time.",
         epilog=EPILOG,
@@ -73,7 +73,7 @@ def parser() -> Parser:
         allow_abbrev=False,
     )
     root.add_argument("--version", action="version", version=streamlearn.__version__)
-    commands = root.add_subparsers(metavar="COMMAND", dest="command", parser_class=Parser)
+    commands = root.add_subparsers(metavar="COMMAND", dest="command", parser_class=CommandParser)
     for name, command in COMMANDS.items():
         one = commands.add_parser(
             name,

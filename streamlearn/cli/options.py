@@ -8,25 +8,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Group, Parser
+    from streamlearn.cli.parsing import CommandParser, Group
 
 FORMATS = ("arrow", "avro", "csv", "json", "parquet", "protobuf", "svmlight", "vw")
 BOOTSTRAP_VARIABLE = "KAFKA_BOOTSTRAP"
 LOCAL_BROKER = "localhost:9092"
 
 
-def add_json(parser: Parser) -> None:
+def add_json(parser: CommandParser) -> None:
     """Add the option of every command that prints a table."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
-def add_model(parser: Parser) -> None:
+def add_model(parser: CommandParser) -> None:
     """Add a saved model, or one learner of a daemon's checkpoints."""
     parser.add_argument("model", metavar="MODEL", help="a model file or a daemon's checkpoint.path")
     parser.add_argument("--learner", metavar="NAME", help="the learner, in a checkpoint.path")
 
 
-def add_config(parser: Parser) -> None:
+def add_config(parser: CommandParser) -> None:
     """Add the configuration file and its overrides."""
     parser.add_argument("file", metavar="FILE", help="a configuration file (TOML)")
     parser.add_argument(
@@ -38,7 +38,7 @@ def add_config(parser: Parser) -> None:
     )
 
 
-def add_broker(parser: Parser) -> None:
+def add_broker(parser: CommandParser) -> None:
     """Add the address of the brokers, or a configuration that has their login as well."""
     parser.add_argument(
         "--bootstrap",
@@ -50,7 +50,7 @@ def add_broker(parser: Parser) -> None:
     )
 
 
-def add_files(parser: Parser, count: str = "+") -> None:
+def add_files(parser: CommandParser, count: str = "+") -> None:
     """Add the files to read."""
     parser.add_argument(
         "files",
@@ -60,7 +60,7 @@ def add_files(parser: Parser, count: str = "+") -> None:
     )
 
 
-def add_format(parser: Parser) -> None:
+def add_format(parser: CommandParser) -> None:
     """Add files and the options of [format]."""
     add_files(parser)
     group = parser.add_group("format")
@@ -130,7 +130,7 @@ def add_format(parser: Parser) -> None:
     )
 
 
-def add_features(parser: Parser) -> None:
+def add_features(parser: CommandParser) -> None:
     """Add the options of [features]."""
     group = parser.add_group("features")
     group.add_argument(
@@ -145,7 +145,7 @@ def add_features(parser: Parser) -> None:
     )
 
 
-def add_guess(parser: Parser) -> None:
+def add_guess(parser: CommandParser) -> None:
     """Add the option that turns off guesses of what fields are."""
     parser.add_argument(
         "--no-guess",
@@ -155,7 +155,7 @@ def add_guess(parser: Parser) -> None:
     )
 
 
-def add_learner(parser: Parser) -> None:
+def add_learner(parser: CommandParser) -> None:
     """Add the options of a [[learner]]."""
     group = parser.add_group("model")
     group.add_argument("--model", metavar="EXPR", help='a preset, "PegasosClassifier(l2=1e-4)"')
@@ -188,7 +188,7 @@ def add_learner(parser: Parser) -> None:
     group.add_argument("--seed", metavar="N", type=int, help="seed of --average random")
 
 
-def add_regression(parser: Parser | Group) -> None:
+def add_regression(parser: CommandParser | Group) -> None:
     """Add the option that makes labels numbers."""
     parser.add_argument("--regression", action="store_true", help="predict numbers, not classes")
 

@@ -27,16 +27,16 @@ class Command(Protocol):
     HELP: str  # one line
     EXAMPLES: str  # command lines that work as they stand
 
-    def arguments(self, parser: Parser) -> None:
+    def arguments(self, parser: CommandParser) -> None:
         """Add the arguments."""
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A parser that reports an error in one line, with the remedy."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.actions: list[argparse.Action] = []
-        self.commands: dict[str, Parser] = {}
+        self.commands: dict[str, CommandParser] = {}
         super().__init__(*args, **kwargs)
 
     def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
@@ -71,7 +71,7 @@ class Parser(argparse.ArgumentParser):
 class Group:
     """A group of arguments."""
 
-    def __init__(self, parser: Parser, title: str) -> None:
+    def __init__(self, parser: CommandParser, title: str) -> None:
         self.parser = parser
         self.group = parser.add_argument_group(title)
 

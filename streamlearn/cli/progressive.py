@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CurvePoint:
     """A point of the curve."""
 
     events: int  # learned so far
@@ -56,7 +56,7 @@ class ProgressiveCurve:
         """Events learned so far."""
         return self._loss.count
 
-    def add(self, losses: Array, weights: Array) -> Iterator[Point]:
+    def add(self, losses: Array, weights: Array) -> Iterator[CurvePoint]:
         """Add the losses of events, NaN for those not learned; yield the points reached."""
         learned = np.flatnonzero(~np.isnan(losses))
         start = 0
@@ -68,18 +68,18 @@ class ProgressiveCurve:
                 self._next = self._after(self._next)
             start += len(rows)
 
-    def end(self) -> Point:
+    def end(self) -> CurvePoint:
         """Return the last point."""
         return self._point(-1)
 
-    def _point(self, row: int) -> Point:
+    def _point(self, row: int) -> CurvePoint:
         loss = self._loss
         events, total, weight = self._last
         since = loss.mean
         if loss.count > events:
             since = mean_of(loss.total - total, loss.weight - weight)
             self._last = (loss.count, loss.total, loss.weight)
-        return Point(loss.count, loss.weight, loss.mean, since, row)
+        return CurvePoint(loss.count, loss.weight, loss.mean, since, row)
 
     def _after(self, events: int) -> int:
         if isinstance(self.interval, int):

@@ -16,7 +16,7 @@ from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import IncompatibleError, InvalidEventError
 from streamlearn.estimators import frames
 from streamlearn.estimators.frames import checked_weight, checked_weights
-from streamlearn.estimators.linear import Contribution, Event, Linear, Part
+from streamlearn.estimators.linear import Contribution, Event, LabeledRun, Linear
 from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
 
 if TYPE_CHECKING:
@@ -285,7 +285,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         self.check_labels(labels.distinct)
         return labels
 
-    def parts(self, events: Events) -> Iterator[Part]:
+    def parts(self, events: Events) -> Iterator[LabeledRun]:
         """Yield decoded events in parts; each is to be learned before the next is asked for."""
         weights = events.learned_weights()
         labels = column_of_events(events, weights)
@@ -306,7 +306,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
                 )
         return labels.coded(self._codes)
 
-    def _encode(self, labels: LabelColumn, weights: Array | None) -> Iterator[Part]:
+    def _encode(self, labels: LabelColumn, weights: Array | None) -> Iterator[LabeledRun]:
         n, start, before = len(labels.index), 0, len(self._labels)
         for stop, label in zip([*labels.first, n], [*labels.distinct, None], strict=True):
             if stop < n and label in self._codes:
@@ -315,7 +315,9 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
                 codes = labels.coded(self._codes, start=start, stop=stop)
                 now = None if weights is None else weights[start:stop]
                 scores = np.empty((stop - start, self.engine.learner.outputs))
-                yield Part(start, stop, codes, now, scores, self.sign, len(self._labels), before)
+                yield LabeledRun(
+                    start, stop, codes, now, scores, self.sign, len(self._labels), before
+                )
                 before = len(self._labels)
             if stop < n:
                 self._add_label(label)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Part:
+class LabeledRun:
     """Consecutive rows between which no label is new."""
 
     start: int
@@ -47,7 +47,7 @@ class Part:
     known_first: int = 0  # when the first of them was scored, whose label may be new
 
 
-class Objective(NamedTuple):
+class EstimatorObjective(NamedTuple):
     """What an estimator minimizes: loss + penalty."""
 
     loss: Loss | VectorLoss
@@ -88,7 +88,7 @@ class Linear(base.Estimator):
         self._check_options()
         check(self._rule, self._penalty, self._loss)
         self._intercept = self._intercept_placement()
-        self.objective = Objective(self._loss, self._penalty, self._intercept)
+        self.objective = EstimatorObjective(self._loss, self._penalty, self._intercept)
         if self.seed is None:
             # As in river, two runs without a seed differ where they depend on chance.
             self._seed = int.from_bytes(os.urandom(8)) if self.average == "random" else 0
@@ -240,18 +240,18 @@ class Linear(base.Estimator):
     def progressive_rows(self, X: Any, y: Any, w: Any = None) -> Array:
         """Learn the rows and return the score of each before it was learned."""
         rows = frames.Matrix(X)
-        parts: list[Part] = []
+        parts: list[LabeledRun] = []
         self._learn_table(rows, y, self._weights(y, w, rows.n), parts)
         return self.scores_of_parts(parts)
 
     def _learn_table(
-        self, X: RowTable, y: Any, weights: Array | None, parts: list[Part] | None = None
+        self, X: RowTable, y: Any, weights: Array | None, parts: list[LabeledRun] | None = None
     ) -> None:
         """Learn rows: all of them, or none if one is invalid. Append them to `parts`, if given."""
         labels = self._labels_of_rows(y, weights, X.n)
         if weights is not None and not weights.any():
             if parts is not None:
-                parts.append(Part(0, X.n, weights, weights, self._scores_of(X)))
+                parts.append(LabeledRun(0, X.n, weights, weights, self._scores_of(X)))
             return
         rows = X.rows(self.engine, grow=True, weights=weights)
         for part in self._encode(labels, weights):
@@ -270,7 +270,7 @@ class Linear(base.Estimator):
         """Return the labels of n rows, for `_encode`; InvalidEventError if they are invalid."""
         raise NotImplementedError
 
-    def _encode(self, labels: Any, weights: Array | None) -> Iterator[Part]:
+    def _encode(self, labels: Any, weights: Array | None) -> Iterator[LabeledRun]:
         """Yield the rows in parts; each is to be learned before the next, which has a new label."""
         raise NotImplementedError
 
@@ -376,7 +376,7 @@ class Linear(base.Estimator):
             parts.append(part)
         return self.scores_of_parts(parts)
 
-    def parts(self, events: Events) -> Iterator[Part]:
+    def parts(self, events: Events) -> Iterator[LabeledRun]:
         """Yield decoded events in parts; each is to be learned before the next is asked for."""
         raise NotImplementedError
 
@@ -387,7 +387,7 @@ class Linear(base.Estimator):
         """
         scores = self.engine.learner.score(events)
         weights = events.learned_weights()
-        part = Part(0, len(events), self.codes_of(events), weights, scores)
+        part = LabeledRun(0, len(events), self.codes_of(events), weights, scores)
         self.measure(part, measures or {})
         return self.scores_of_parts([part])
 
@@ -395,7 +395,7 @@ class Linear(base.Estimator):
         """Return the engine's number for each event's label, 0 where it has none or weight 0."""
         raise NotImplementedError
 
-    def learn_part(self, rows: Rows, part: Part, *, skip: bool = True) -> None:
+    def learn_part(self, rows: Rows, part: LabeledRun, *, skip: bool = True) -> None:
         """Learn a part and write its scores; `skip`: those of rows that diverge are NaN."""
         self.engine.learner.run(
             rows, part.codes, part.weights, part.scores, part.start, part.stop, skip
@@ -421,7 +421,7 @@ class Linear(base.Estimator):
         """The sign of scores for the first label seen; 0: unknown, or never swapped."""
         return 0.0
 
-    def scores_of_parts(self, parts: list[Part]) -> Array:
+    def scores_of_parts(self, parts: list[LabeledRun]) -> Array:
         """Return the scores of all parts, as if all labels had been known."""
         outputs = self.engine.learner.outputs
         scores = np.empty((0, outputs))
@@ -441,7 +441,7 @@ class Linear(base.Estimator):
     # What can be measured from scores and label codes, by name.
     score_measures: ClassVar[Mapping[str, Callable[..., Array]]] = {}
 
-    def measure(self, part: Part, measures: Mapping[str, Array]) -> None:
+    def measure(self, part: LabeledRun, measures: Mapping[str, Array]) -> None:
         """Fill in the measures of a part; NaN for rows that were not learned."""
         # Before the next part, because a new label changes the meaning of scores.
         scores, codes, at = part.scores, part.codes, slice(part.start, part.stop)

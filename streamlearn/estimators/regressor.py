@@ -12,7 +12,7 @@ from river import base
 from streamlearn.engine.joint import Joint
 from streamlearn.errors import IncompatibleError, InvalidEventError
 from streamlearn.estimators.frames import checked_weight
-from streamlearn.estimators.linear import Event, Linear, Part
+from streamlearn.estimators.linear import Event, LabeledRun, Linear
 from streamlearn.losses import Loss, Squared, VectorLoss
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
         for label in labels:
             self._number_label(label)
 
-    def parts(self, events: Events) -> Iterator[Part]:
+    def parts(self, events: Events) -> Iterator[LabeledRun]:
         """Yield decoded events in parts: all in one, because labels are numbers."""
         if not self._single_output():
             raise ValueError(
@@ -210,12 +210,12 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
             raise InvalidEventError(f"y has {values.shape[1]} columns, the targets are {names}")
         return TargetRows(values, self._checked_targets(names, self._targets))
 
-    def _encode(self, labels: TargetRows, weights: Array | None) -> Iterator[Part]:
+    def _encode(self, labels: TargetRows, weights: Array | None) -> Iterator[LabeledRun]:
         values, names = labels
         if names is not None and len(values):
             self._set_targets(names)
         scores = np.empty((len(values), self.engine.learner.outputs))
-        yield Part(0, len(values), values, weights, scores)
+        yield LabeledRun(0, len(values), values, weights, scores)
 
     def _losses(self, scores: Array, labels: Array) -> Array:
         return np.asarray(self._loss.value(np.ascontiguousarray(scores[:, 0]), labels))

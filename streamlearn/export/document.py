@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.export.score import Member, outputs_of
+from streamlearn.export.score import MixtureTerm, outputs_of
 from streamlearn.features import Names
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def document(model: Linear) -> dict[str, Any]:
     }
 
 
-def plain(model: Linear, member: Member) -> dict[str, Any]:
+def plain(model: Linear, member: MixtureTerm) -> dict[str, Any]:
     """Return a member as plain data."""
     slots = member.used.tolist()
     exact = isinstance(model.reader, Names)

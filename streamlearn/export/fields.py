@@ -14,7 +14,7 @@ from streamlearn.quality.importance import field_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from streamlearn.export.score import Member
+    from streamlearn.export.score import MixtureTerm
     from streamlearn.features import Reader
     from streamlearn.features.fields import Field
 
@@ -71,7 +71,7 @@ def learned_fields(reader: Reader, slots: Iterable[int], target: str) -> list[Le
     return list(found.values())
 
 
-def may_clip(member: Member, fields: Sequence[LearnedField]) -> bool:
+def may_clip(member: MixtureTerm, fields: Sequence[LearnedField]) -> bool:
     """Return whether a sum may reach the ends where it is clipped."""
     if not member.clipped:
         return False

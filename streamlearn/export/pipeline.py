@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from streamlearn.core.arrays import Array
     from streamlearn.estimators.linear import Linear
     from streamlearn.export.fields import LearnedField
-    from streamlearn.export.score import Member, Output
+    from streamlearn.export.score import MixtureTerm, Output
 
 TARGET = "scikit-learn"
 WORD = r"\w+"
@@ -154,7 +154,10 @@ def nothing(rows: int, width: int) -> Any:
 
 
 def total(
-    members: Sequence[Member], offset: float, blocks: Sequence[Block], share: float | None = None
+    members: Sequence[MixtureTerm],
+    offset: float,
+    blocks: Sequence[Block],
+    share: float | None = None,
 ) -> tuple[Array, float]:
     """Return the weights of what all blocks give, and the intercept."""
     slots = np.array([slot for block in blocks for slot in block.slots])

@@ -58,7 +58,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Member:
+class MixtureTerm:
     """A sum over features, clipped to [low, high], with its share in the score."""
 
     share: float
@@ -84,7 +84,7 @@ class Member:
         wealth, absolute = float(self.wealth[slot]), float(self.absolute[slot])
         return Term(weight, largest, wealth, absolute, self.beta, ridge)
 
-    def without_intercept(self) -> Member:
+    def without_intercept(self) -> MixtureTerm:
         """Return this member, whose first slot is the intercept, with the intercept apart."""
 
         def rest(column: Array | None) -> Array | None:
@@ -120,7 +120,7 @@ class Output:
 
     name: Any  # the label or the target; None with one output
     offset: float
-    members: list[Member] = field(default_factory=list)
+    members: list[MixtureTerm] = field(default_factory=list)
 
     @property
     def used(self) -> Array:
@@ -143,7 +143,7 @@ def outputs_of(model: Linear) -> list[Output]:
     ]
 
 
-def members_of(form: Mapping[str, Any], share: float, shift: int) -> Iterator[Member]:
+def members_of(form: Mapping[str, Any], share: float, shift: int) -> Iterator[MixtureTerm]:
     """Yield the members of a form of `docs/reference/snapshots.md`."""
     if form["kind"] == "mixture":
         for part, member in zip(form["shares"], form["members"], strict=True):
@@ -153,7 +153,7 @@ def members_of(form: Mapping[str, Any], share: float, shift: int) -> Iterator[Me
     weights = columns["weight"] * form.get("factor", 1.0)
     if "inverse" in columns:
         weights = weights * columns["inverse"]
-    whole = Member(
+    whole = MixtureTerm(
         share,
         0.0,
         form.get("low", -math.inf),

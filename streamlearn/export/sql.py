@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from streamlearn.estimators.linear import Linear
-    from streamlearn.export.score import Member, Output, Term
+    from streamlearn.export.score import MixtureTerm, Output, Term
     from streamlearn.features.fields import Field
 
 TARGET = "SQL"
@@ -66,7 +66,7 @@ def output_sql(output: Output, fields: Sequence[LearnedField]) -> str:
 
 
 def sum_of(
-    members: Sequence[Member], fields: Sequence[LearnedField], share: float | None = None
+    members: Sequence[MixtureTerm], fields: Sequence[LearnedField], share: float | None = None
 ) -> list[str]:
     """Return the parts of the sum of members; `share` instead of their own ones."""
     shares = [one.share if share is None else share for one in members]
@@ -85,7 +85,7 @@ def sum_of(
         return " + ".join(one for one in found if one) or "0.0"
 
     for one in fields:
-        parts += Writer(one, flag, product).parts()
+        parts += FieldExpression(one, flag, product).parts()
     return parts
 
 
@@ -104,7 +104,7 @@ def limited(share: float, term: Term, x: str) -> str:
     return f"CASE WHEN abs({x}) <= {largest} THEN {inside} ELSE {beyond} END"
 
 
-class Writer:
+class FieldExpression:
     """Writes what a field adds."""
 
     def __init__(

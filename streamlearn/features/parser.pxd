@@ -6,7 +6,7 @@ from streamlearn.features.pieces cimport Kind, Text
 from streamlearn.features.transforms cimport Transforms, Value
 
 
-cdef class Parser(Transforms):
+cdef class EventParser(Transforms):
     cdef int gather(self, object event) except -1
     cdef int walk(self, dict mapping, Text path, int depth, int parent) except -1
     cdef int walk_items(self, object mapping, Text path, int depth, int parent) except -1

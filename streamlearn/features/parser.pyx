@@ -54,7 +54,7 @@ cdef inline bint read_simple_number(PyObject* value, double* x) noexcept:
     return False
 
 
-cdef inline bint add_simple_field(Parser self, PyObject* key, PyObject* value) except -1:
+cdef inline bint add_simple_field(EventParser self, PyObject* key, PyObject* value) except -1:
     """Add a field of a common type, faster than field(); return False for other types."""
     cdef Piece* p
     cdef int overflow = 0
@@ -84,7 +84,7 @@ cdef inline bint add_simple_field(Parser self, PyObject* key, PyObject* value) e
     return True
 
 
-cdef class Parser(Transforms):
+cdef class EventParser(Transforms):
     """Reads events given as Python objects."""
 
     cdef int gather(self, object event) except -1:

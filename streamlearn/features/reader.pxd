@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint32_t, uint64_t
 
-from streamlearn.features.parser cimport Parser
+from streamlearn.features.parser cimport EventParser
 from streamlearn.core.row cimport Row
 
 cdef struct Mark:  # a cell of the table that finds a slot twice in a row
@@ -10,7 +10,7 @@ cdef struct Mark:  # a cell of the table that finds a slot twice in a row
     int position
 
 
-cdef class Reader(Parser):
+cdef class Reader(EventParser):
     cdef Row row  # what was read, valid until the next read
     cdef readonly Py_ssize_t size  # slots known: names so far, or 2**bits
     cdef int* slot

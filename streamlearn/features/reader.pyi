@@ -5,9 +5,9 @@ import numpy as np
 import numpy.typing as npt
 
 from streamlearn.features import Name
-from streamlearn.features.parser import Parser
+from streamlearn.features.parser import EventParser
 
-class Reader(Parser):
+class Reader(EventParser):
     @property
     def size(self) -> int: ...
     @property

@@ -16,13 +16,13 @@ from streamlearn.errors import InvalidEventError, ModelFileError
 
 from streamlearn.features.fields.spec import FieldSpec
 
-from streamlearn.features.parser cimport Parser
+from streamlearn.features.parser cimport EventParser
 from streamlearn.features.pieces cimport Piece, Span, Text
 from streamlearn.features.transforms cimport AUTO
 from streamlearn.core.row cimport squared
 
 
-cdef class Reader(Parser):
+cdef class Reader(EventParser):
     """The base of Names and Hashing."""
 
     def __dealloc__(self):

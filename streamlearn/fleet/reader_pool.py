@@ -33,7 +33,7 @@ WAIT_SECONDS = 0.2  # for which a reader waits for records
 
 
 @dataclass(eq=False)
-class Reader:
+class PooledReader:
     """One reader, as the pool sees it."""
 
     number: int
@@ -69,7 +69,7 @@ class ReaderPool(ActorPool):
         self._ends: dict[Partition, int] = {}  # positions after what poll has returned
         self._generations: Counter[Partition] = Counter()
         self._marks: dict[Partition, int] = {}
-        self._readers: list[Reader] = []
+        self._readers: list[PooledReader] = []
         super().__init__(local, RemoteReader, told, count, address, log)
         try:
             self._readers = [self._start(number) for number in range(count)]
@@ -85,7 +85,7 @@ class ReaderPool(ActorPool):
         """Also read these partitions: each by the reader with the fewest."""
         self.local.assign({})  # a client needs it to commit
         self._ends.update(positions)
-        chosen: dict[Reader, dict[Partition, int]] = {}
+        chosen: dict[PooledReader, dict[Partition, int]] = {}
         for partition, position in sorted(positions.items()):
             least = min(self._readers, key=lambda one: (len(one.partitions), one.number))
             least.partitions.add(partition)
@@ -93,7 +93,7 @@ class ReaderPool(ActorPool):
         for reader, own in chosen.items():
             self._assign(reader, own)
 
-    def _assign(self, reader: Reader, positions: Mapping[Partition, int]) -> None:
+    def _assign(self, reader: PooledReader, positions: Mapping[Partition, int]) -> None:
         self._generations.update(positions.keys())
         told = {where: (at, self._generations[where]) for where, at in positions.items()}
         self._ask(reader, reader.actor.assign.remote(told))
@@ -145,8 +145,8 @@ class ReaderPool(ActorPool):
         readers, self._readers = self._readers, []
         self.close_all(reader.actor for reader in readers)
 
-    def _by_reader(self, partitions: Iterable[Partition]) -> dict[Reader, list[Partition]]:
-        found: dict[Reader, list[Partition]] = {}
+    def _by_reader(self, partitions: Iterable[Partition]) -> dict[PooledReader, list[Partition]]:
+        found: dict[PooledReader, list[Partition]] = {}
         wanted = set(partitions)
         for reader in self._readers:
             if own := sorted(reader.partitions & wanted):
@@ -155,9 +155,9 @@ class ReaderPool(ActorPool):
 
     # -- the readers ------------------------------------------------------------------------------
 
-    def _start(self, number: int) -> Reader:
+    def _start(self, number: int) -> PooledReader:
         actor, starting = self.new_actor()
-        reader = Reader(number, actor)
+        reader = PooledReader(number, actor)
         self._ask(reader, starting)
         return reader
 
@@ -171,12 +171,12 @@ class ReaderPool(ActorPool):
             if self.raised is not None:
                 raise self.raised
 
-    def _ask(self, reader: Reader, request: Any) -> None:
+    def _ask(self, reader: PooledReader, request: Any) -> None:
         if not reader.pending:
             reader.since = time.monotonic()
         reader.pending.append(request)
 
-    def _collect(self, reader: Reader) -> list[Records]:
+    def _collect(self, reader: PooledReader) -> list[Records]:
         """Return the records of all requests that a reader has answered."""
         found: list[Records] = []
         pending = list(reader.pending)
@@ -215,7 +215,7 @@ class ReaderPool(ActorPool):
         self.raised = self.raised or error
         return found
 
-    def _check_deadline(self, reader: Reader) -> None:
+    def _check_deadline(self, reader: PooledReader) -> None:
         if not reader.pending:
             return
         silent = time.monotonic() - reader.since
@@ -225,7 +225,7 @@ class ReaderPool(ActorPool):
                 return
             self._replace(reader, f"no answer for {silent:.1f} s")
 
-    def _replace(self, reader: Reader, reason: str) -> None:
+    def _replace(self, reader: PooledReader, reason: str) -> None:
         """Replace a reader by a new one, which continues where this one's records end."""
         self.kill(reader.actor)
         try:

@@ -22,7 +22,7 @@ contradict it are other categories, or missing.
 
 from streamlearn.guesses.column import Column, Guess, columns_of
 from streamlearn.guesses.fields import FEWEST_ROWS, guess_fields
-from streamlearn.guesses.sample import ROWS, Sample, guess_delimiter
+from streamlearn.guesses.sample import ROWS, TableSample, guess_delimiter
 from streamlearn.guesses.task import are_numbers, classes_beside_strays, last_new_class
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
     "ROWS",
     "Column",
     "Guess",
-    "Sample",
+    "TableSample",
     "are_numbers",
     "classes_beside_strays",
     "columns_of",

@@ -19,7 +19,7 @@ ROWS = 10_000
 VALUES = 2_000_000  # of a wide table: fewer rows
 
 
-class Sample:
+class TableSample:
     """The columns of the first rows: those of features, and the label's.
 
     Parameters

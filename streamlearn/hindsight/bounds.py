@@ -24,7 +24,7 @@ from streamlearn.hindsight.inner import inner
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streamlearn.hindsight.points import Point
+    from streamlearn.hindsight.points import LazyPoint
     from streamlearn.hindsight.problem import Objective, Problem, RowProblem
     from streamlearn.hindsight.risk import Vector
     from streamlearn.penalties import Penalty
@@ -55,7 +55,7 @@ def dual_bound(problem: RowProblem, w: Vector) -> float:
     return dual_bound_at(problem, problem.risk.at(w))
 
 
-def dual_bound_at(problem: RowProblem, point: Point) -> float:
+def dual_bound_at(problem: RowProblem, point: LazyPoint) -> float:
     """Return the same at a point; costs half a pass less if its scores are cached."""
     risk = problem.risk
     change: Balance = Unchanged()

@@ -18,7 +18,7 @@ from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.points import Segment, interpolated
 
 if TYPE_CHECKING:
-    from streamlearn.hindsight.points import Point
+    from streamlearn.hindsight.points import LazyPoint
     from streamlearn.hindsight.problem import LinearProblem
     from streamlearn.hindsight.risk import Vector
     from streamlearn.hindsight.sharded_risk import ShardedRisk
@@ -80,9 +80,9 @@ class LatestPoint:
         self.risk = risk
         self.size = risk.size
         self.w: Vector | None = None
-        self.latest: Point
+        self.latest: LazyPoint
 
-    def point(self, w: Vector) -> Point:
+    def point(self, w: Vector) -> LazyPoint:
         """Return the point w."""
         if self.w is not w:
             self.w, self.latest = w, self.risk.at(w)
@@ -97,14 +97,14 @@ class Line:
     """The segment from one w to another, and the objective on it."""
 
     def __init__(
-        self, problem: LinearProblem, a: Vector, start: Point, b: Vector, end: Point
+        self, problem: LinearProblem, a: Vector, start: LazyPoint, b: Vector, end: LazyPoint
     ) -> None:
         self.problem = problem
         self.a, self.start = a, start
         self.b, self.end = b, end
         self._way = problem.penalized(b - a)
 
-    def at(self, step: float) -> tuple[Vector, Point]:
+    def at(self, step: float) -> tuple[Vector, LazyPoint]:
         """Return the w there, and its point."""
         w = self.b if step == 1.0 else interpolated(self.a, self.b, step)
         return w, self.problem.risk.between(Segment(self.start, self.end, step), w)

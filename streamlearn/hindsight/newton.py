@@ -58,7 +58,7 @@ def newton(
 
 
 @dataclass(frozen=True)
-class Point:
+class NewtonPoint:
     """A w with the scores of the rows, the objective, and the slopes and curvatures of the rows."""
 
     w: Vector
@@ -68,12 +68,12 @@ class Point:
     curvatures: Vector
 
 
-def _point(problem: Problem, loss: Loss, w: Vector, scores: Vector) -> Point:
+def _point(problem: Problem, loss: Loss, w: Vector, scores: Vector) -> NewtonPoint:
     """Evaluate the losses at w, whose scores are known."""
     slopes, curvatures = np.empty(problem.rows), np.empty(problem.rows)
     total = derivatives(loss, scores, problem.y, problem.weights, slopes, curvatures)
     total += problem.penalty.value(problem.penalized(w))
-    return Point(w, scores, total, slopes, curvatures)
+    return NewtonPoint(w, scores, total, slopes, curvatures)
 
 
 def _descend(problem: Problem, loss: Loss, w: Vector, progress: Progress, max_iter: int) -> None:
@@ -106,7 +106,7 @@ def _descend(problem: Problem, loss: Loss, w: Vector, progress: Progress, max_it
         at = found
 
 
-def _row_curvatures(at: Point, excess: Vector, reach: Vector) -> Vector:
+def _row_curvatures(at: NewtonPoint, excess: Vector, reach: Vector) -> Vector:
     """Return the curvatures of the rows' models: none falls below the lowest value of the loss.
 
     Where a loss is steep but hardly curved, its own model would, and a single row could stretch the
@@ -122,7 +122,7 @@ def _row_curvatures(at: Point, excess: Vector, reach: Vector) -> Vector:
     return curvatures
 
 
-def _bound(problem: Problem, loss: Loss, at: Point, slopes: Vector, gap: float) -> float:
+def _bound(problem: Problem, loss: Loss, at: NewtonPoint, slopes: Vector, gap: float) -> float:
     """Return the dual value at these slopes if it can certify the gap, else minus infinity.
 
     Without the violated constraints it is known already; if it is too low, a pass is saved.
@@ -140,12 +140,12 @@ def _bound(problem: Problem, loss: Loss, at: Point, slopes: Vector, gap: float) 
 
 
 def _search(
-    problem: Problem, loss: Loss, at: Point, d: Vector, rise: Vector, slope: float
-) -> Point | None:
+    problem: Problem, loss: Loss, at: NewtonPoint, d: Vector, rise: Vector, slope: float
+) -> NewtonPoint | None:
     """Return a point toward w + d, or beyond it, with sufficient descent, or None."""
     size = float(np.abs(problem.penalized(at.w)).sum())
 
-    def evaluate(step: float) -> tuple[Point, float]:
+    def evaluate(step: float) -> tuple[NewtonPoint, float]:
         w = at.w + step * d
         growth = float(np.abs(problem.penalized(w)).sum()) - size
         promised = step * slope + problem.penalty.l1 * growth

@@ -21,7 +21,7 @@ from streamlearn.hindsight.solution import Progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streamlearn.hindsight.points import Point
+    from streamlearn.hindsight.points import LazyPoint
     from streamlearn.hindsight.problem import RowProblem
     from streamlearn.hindsight.risk import Vector
     from streamlearn.hindsight.solution import Callback, Solution
@@ -66,7 +66,7 @@ def _descend(problem: RowProblem, w: Vector, progress: Progress, max_iter: int) 
             return
         problem.penalized(gradient)[:] += penalty.l2 * problem.penalized(w)
 
-        def product(v: Vector, point: Point = point) -> Vector:
+        def product(v: Vector, point: LazyPoint = point) -> Vector:
             result = risk.hessian_product(point, scales * v)
             problem.penalized(result)[:] += penalty.l2 * problem.penalized(scales * v)
             return scales * result
@@ -102,8 +102,8 @@ def conjugate_gradients(product: Callable[[Vector], Vector], b: Vector, first: f
 
 
 def _search(
-    problem: RowProblem, w: Vector, point: Point, step: Vector, objective: float, slope: float
-) -> tuple[Vector, Point] | None:
+    problem: RowProblem, w: Vector, point: LazyPoint, step: Vector, objective: float, slope: float
+) -> tuple[Vector, LazyPoint] | None:
     """Return a w toward w + step with sufficient descent, and its point, or None."""
     if not slope < 0.0:
         return None

@@ -26,13 +26,13 @@ numbers = count()
 class Segment:
     """The way from `start` to `end`; `step` is a share of it."""
 
-    start: Point
-    end: Point
+    start: LazyPoint
+    end: LazyPoint
     step: float
 
 
 @dataclass(frozen=True)
-class Point:
+class LazyPoint:
     """A w: given, or on a segment, in which case it is not needed for the scores.
 
     `number` identifies the point, `age` counts the segments behind it.
@@ -51,7 +51,7 @@ class ScoreCache:
         self._scores = scores
         self._cached: OrderedDict[int, Vector] = OrderedDict()
 
-    def at(self, point: Point) -> Vector:
+    def at(self, point: LazyPoint) -> Vector:
         """Return the scores at a point."""
         found = self._cached.get(point.number)
         if found is None:
@@ -63,7 +63,7 @@ class ScoreCache:
             self._cached.move_to_end(point.number)
         return found
 
-    def _compute(self, point: Point) -> Vector:
+    def _compute(self, point: LazyPoint) -> Vector:
         if point.w is not None:
             return self._scores(point.w())
         segment = point.segment

@@ -15,7 +15,7 @@ from streamlearn.losses import Loss, VectorLoss
 if TYPE_CHECKING:
     from streamlearn.hindsight.balancing import Balance
     from streamlearn.hindsight.passes import RowMatrix
-    from streamlearn.hindsight.points import Point
+    from streamlearn.hindsight.points import LazyPoint
     from streamlearn.hindsight.risk import Vector
 
 
@@ -101,23 +101,23 @@ class RowShard(ScoredShard):
         self.matrix.add_squares(self.weights, self.start, self.stop, total)
         return total
 
-    def hessian_product(self, point: Point, v: Vector) -> Vector:
+    def hessian_product(self, point: LazyPoint, v: Vector) -> Vector:
         """Return the product of the Hessian at a point with v, in one pass; for smooth losses."""
         if not isinstance(self.loss, Loss):
             raise ValueError(f"{self.loss!r} has several outputs")
         curvatures = self.loss.curvature(self.cache.at(point), self.y)
         return self.combine_rows(self.weights * curvatures * self.scores(v))
 
-    def slope_totals(self, point: Point) -> Vector:
+    def slope_totals(self, point: LazyPoint) -> Vector:
         """Return the sums from which `Balance` finds how slopes must change."""
         slopes = self._slopes(self.cache.at(point))
         return slope_totals(self.loss, self.weights, slopes, self.y)
 
-    def dual_gradient(self, point: Point, balance: Balance) -> Vector:
+    def dual_gradient(self, point: LazyPoint, balance: Balance) -> Vector:
         """Return the sum of slope_i x_i with balanced slopes."""
         return self.combine_rows(self._weighted(self._balanced_slopes(point, balance)))
 
-    def conjugate(self, point: Point, balance: Balance, scale: float) -> float:
+    def conjugate(self, point: LazyPoint, balance: Balance, scale: float) -> float:
         """Return the weighted sum of the conjugates at `scale` times the balanced slopes."""
         slopes = scale * self._balanced_slopes(point, balance)
         return conjugate_sum(self.loss, self.weights, slopes, self.y)
@@ -125,7 +125,7 @@ class RowShard(ScoredShard):
     def _slopes(self, scores: Vector) -> Vector:
         return np.asarray(self.loss.slope(scores, self.y))
 
-    def _balanced_slopes(self, point: Point, balance: Balance) -> Vector:
+    def _balanced_slopes(self, point: LazyPoint, balance: Balance) -> Vector:
         return balance.apply(self._slopes(self.cache.at(point)), self.y)
 
     def _weighted(self, slopes: Vector) -> Vector:

@@ -10,7 +10,7 @@ from streamlearn.hindsight.inner import inner
 from streamlearn.hindsight.points import ScoreCache, interpolated
 
 if TYPE_CHECKING:
-    from streamlearn.hindsight.points import Point, Segment
+    from streamlearn.hindsight.points import LazyPoint, Segment
     from streamlearn.hindsight.risk import Vector
 
 
@@ -38,7 +38,7 @@ class ScoredShard:
         value, slope = self.value_and_slope(self.scores(w))
         return value, self.combine_rows(slope)
 
-    def value_and_gradient_at(self, point: Point) -> tuple[float, Vector]:
+    def value_and_gradient_at(self, point: LazyPoint) -> tuple[float, Vector]:
         """Return the same at a point; half a pass if its scores are cached."""
         value, slope = self.value_and_slope(self.cache.at(point))
         return value, self.combine_rows(slope)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from streamlearn.hindsight.points import LONGEST, Point, Segment, numbers
+from streamlearn.hindsight.points import LONGEST, LazyPoint, Segment, numbers
 from streamlearn.hindsight.row_shard import RowShard
 from streamlearn.hindsight.scored_shard import ScoredShard
 
@@ -34,20 +34,20 @@ class ShardedRisk(Generic[S]):
         """Return the value at w and a subgradient there."""
         return _total(self.executor.each(ScoredShard.value_and_gradient, w))
 
-    def at(self, w: Vector) -> Point:
+    def at(self, w: Vector) -> LazyPoint:
         """Return the point w."""
-        return Point(next(numbers), self.executor.share(w))
+        return LazyPoint(next(numbers), self.executor.share(w))
 
-    def between(self, segment: Segment, w: Vector) -> Point:
+    def between(self, segment: Segment, w: Vector) -> LazyPoint:
         """Return the point w of a segment; its scores cost no pass, or rarely half of one."""
         if segment.step == 1.0:
             return segment.end
         age = 1 + max(segment.start.age, segment.end.age)
         if age > LONGEST:
             return self.at(w)
-        return Point(next(numbers), None, segment, age)
+        return LazyPoint(next(numbers), None, segment, age)
 
-    def value_and_gradient_at(self, point: Point) -> tuple[float, Vector]:
+    def value_and_gradient_at(self, point: LazyPoint) -> tuple[float, Vector]:
         """Return the value at a point and a subgradient there; half a pass if it has scores."""
         return _total(self.executor.each(ScoredShard.value_and_gradient_at, point))
 
@@ -64,19 +64,19 @@ class RowRisk(ShardedRisk[RowShard]):
         """Return the weighted mean of each feature's square."""
         return _sum(self.executor.each(RowShard.squares))
 
-    def hessian_product(self, point: Point, v: Vector) -> Vector:
+    def hessian_product(self, point: LazyPoint, v: Vector) -> Vector:
         """Return the product of the Hessian at a point with v, in one pass."""
         return _sum(self.executor.each(RowShard.hessian_product, point, v))
 
-    def slope_totals(self, point: Point) -> Vector:
+    def slope_totals(self, point: LazyPoint) -> Vector:
         """Return the sums over slopes that balancing needs."""
         return _sum(self.executor.each(RowShard.slope_totals, point))
 
-    def dual_gradient(self, point: Point, balance: Balance) -> Vector:
+    def dual_gradient(self, point: LazyPoint, balance: Balance) -> Vector:
         """Return the sum of slope_i x_i with balanced slopes."""
         return _sum(self.executor.each(RowShard.dual_gradient, point, balance))
 
-    def conjugate(self, point: Point, balance: Balance, scale: float) -> float:
+    def conjugate(self, point: LazyPoint, balance: Balance, scale: float) -> float:
         """Return the mean of the conjugates at `scale` times the balanced slopes."""
         return sum(self.executor.each(RowShard.conjugate, point, balance, scale))
 

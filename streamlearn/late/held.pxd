@@ -25,7 +25,7 @@ cdef enum:
 
 
 @cython.final
-cdef class Segment:
+cdef class HeldSegment:
     cdef object data  # owns the memory below
     cdef char* text
     cdef Py_ssize_t size, capacity, used  # bytes; used: by live entries
@@ -63,19 +63,19 @@ cdef class HeldEvents:
     cdef void read(self, int64_t place, Row* row) noexcept
     cdef bytes payload(self, int64_t place)
 
-    cdef Segment room_for(self, Py_ssize_t n_bytes)
-    cdef int64_t add(self, Segment last, Entry* entry, Py_ssize_t n_bytes) noexcept
+    cdef HeldSegment room_for(self, Py_ssize_t n_bytes)
+    cdef int64_t add(self, HeldSegment last, Entry* entry, Py_ssize_t n_bytes) noexcept
     cdef Py_ssize_t new_segment(self, data) except -1
     cdef int unlink(self, Py_ssize_t k) except -1
     cdef int compact(self) except -1
     cdef bint merge(self, Py_ssize_t k) except -1
-    cdef int copy_live_entries(self, Py_ssize_t k, Segment old, Py_ssize_t was) except -1
+    cdef int copy_live_entries(self, Py_ssize_t k, HeldSegment old, Py_ssize_t was) except -1
     cdef int clamp_times(self, double most) except -1
     cdef int set_last_times(self, Py_ssize_t n, double received_at) except -1
 
-    cdef inline Segment segment(self, int64_t place):
+    cdef inline HeldSegment segment(self, int64_t place):
         """Return the segment of an entry."""
-        return <Segment>PyList_GET_ITEM(self.segments, place >> BITS)
+        return <HeldSegment>PyList_GET_ITEM(self.segments, place >> BITS)
 
     cdef inline Entry* at(self, int64_t place) noexcept:
         """Return an entry; it may move when entries are added or removed."""

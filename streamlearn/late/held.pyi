@@ -3,7 +3,7 @@ from typing import Any, final
 from streamlearn.late.id_table import IdTable
 
 @final
-class Segment: ...
+class HeldSegment: ...
 
 @final
 class HeldEvents:

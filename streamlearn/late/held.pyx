@@ -94,7 +94,7 @@ cdef object memory(Py_ssize_t capacity):
 
 
 @cython.final
-cdef class Segment:
+cdef class HeldSegment:
     """Consecutive entries."""
 
     def __cinit__(self, data):
@@ -167,7 +167,7 @@ cdef class HeldEvents:
         It has the features of a row, or a payload of `entry.n` bytes if the row is NULL.
         """
         cdef Py_ssize_t n = entry.n if row == NULL else row.n
-        cdef Segment last = self.room_for(sizeof(Entry) + (n if row == NULL else 16 * n) + UNIT)
+        cdef HeldSegment last = self.room_for(sizeof(Entry) + (n if row == NULL else 16 * n) + UNIT)
         cdef char* to = last.text + last.size + sizeof(Entry)
         entry.n = <int>n
         if row == NULL:
@@ -181,13 +181,13 @@ cdef class HeldEvents:
     cdef int64_t copy(self, Entry* entry) except -1:
         """Append a copy of an entry of another store, and return its place."""
         cdef Py_ssize_t size = entry.size * <Py_ssize_t>UNIT
-        cdef Segment last = self.room_for(size)
+        cdef HeldSegment last = self.room_for(size)
         memcpy(last.text + last.size, entry, size)
         return self.add(last, entry, size)
 
-    cdef Segment room_for(self, Py_ssize_t n_bytes):
+    cdef HeldSegment room_for(self, Py_ssize_t n_bytes):
         """Return a segment with room for the next entry."""
-        cdef Segment last = None
+        cdef HeldSegment last = None
         if n_bytes > LARGEST:
             raise ValueError(f"an event of {n_bytes} bytes is too large to hold")
         if self.tail >= 0:
@@ -201,7 +201,7 @@ cdef class HeldEvents:
         self.tail = self.new_segment(memory(size))
         return self.segments[self.tail]
 
-    cdef int64_t add(self, Segment last, Entry* entry, Py_ssize_t n_bytes) noexcept:
+    cdef int64_t add(self, HeldSegment last, Entry* entry, Py_ssize_t n_bytes) noexcept:
         """Add the bytes written after the last entry as an entry, and return its place."""
         cdef Py_ssize_t unit = last.size // UNIT, units = (n_bytes + UNIT - 1) // UNIT
         entry.size = <uint32_t>units
@@ -217,7 +217,7 @@ cdef class HeldEvents:
 
     cdef int remove(self, int64_t place) except -1:
         """Remove an entry."""
-        cdef Segment one = self.segment(place)
+        cdef HeldSegment one = self.segment(place)
         cdef Py_ssize_t unit = place & (UNITS - 1)
         cdef Py_ssize_t size = one.at(unit).size * <Py_ssize_t>UNIT
         one.mark(unit, False)
@@ -239,7 +239,7 @@ cdef class HeldEvents:
     cdef int64_t oldest(self):
         """Return the place of the oldest entry; -1 if there is none."""
         cdef Py_ssize_t k = self.head
-        cdef Segment one
+        cdef HeldSegment one
         while k >= 0:
             one = self.segments[k]
             one.first = one.next(one.first)
@@ -252,7 +252,7 @@ cdef class HeldEvents:
     cdef int64_t next(self, int64_t place):
         """Return the place of the next entry; -1 if this is the last one."""
         cdef Py_ssize_t k = place >> BITS, unit = (place & (UNITS - 1)) + 1
-        cdef Segment one
+        cdef HeldSegment one
         while k >= 0:
             one = self.segments[k]
             unit = one.next(unit)
@@ -279,7 +279,7 @@ cdef class HeldEvents:
 
     cdef Py_ssize_t new_segment(self, data) except -1:
         """Append a new segment with this memory, and return its number."""
-        cdef Segment fresh = Segment(data)
+        cdef HeldSegment fresh = HeldSegment(data)
         cdef Py_ssize_t k
         if self.vacant:
             k = self.vacant.pop()
@@ -291,20 +291,20 @@ cdef class HeldEvents:
             self.segments.append(fresh)
         fresh.before = self.tail
         if self.tail >= 0:
-            (<Segment>self.segments[self.tail]).after = k
+            (<HeldSegment>self.segments[self.tail]).after = k
         else:
             self.head = k
         return k
 
     cdef int unlink(self, Py_ssize_t k) except -1:
         """Remove an empty segment."""
-        cdef Segment one = self.segments[k]
+        cdef HeldSegment one = self.segments[k]
         if one.before >= 0:
-            (<Segment>self.segments[one.before]).after = one.after
+            (<HeldSegment>self.segments[one.before]).after = one.after
         else:
             self.head = one.after
         if one.after >= 0:
-            (<Segment>self.segments[one.after]).before = one.before
+            (<HeldSegment>self.segments[one.after]).before = one.before
         else:
             self.tail = one.before
         self.segments[k] = None
@@ -316,12 +316,12 @@ cdef class HeldEvents:
         cdef Py_ssize_t k = self.head
         while k >= 0 and self.size > 2 * self.used:
             if not self.merge(k):
-                k = (<Segment>self.segments[k]).after
+                k = (<HeldSegment>self.segments[k]).after
         return 0
 
     cdef bint merge(self, Py_ssize_t k) except -1:
         """Merge a segment with the next, or copy it alone; return whether that freed enough."""
-        cdef Segment one = self.segments[k], other, fresh
+        cdef HeldSegment one = self.segments[k], other, fresh
         cdef Py_ssize_t follower = one.after, used = one.used
         cdef bint both
         if follower < 0 or not one.sealed:
@@ -332,7 +332,7 @@ cdef class HeldEvents:
             used += other.used
         elif one.size <= 2 * used:
             return False
-        fresh = Segment(memory(used))
+        fresh = HeldSegment(memory(used))
         fresh.before, fresh.after, fresh.sealed = one.before, follower, True
         self.segments[k] = fresh
         self.copy_live_entries(k, one, k)
@@ -344,9 +344,9 @@ cdef class HeldEvents:
         self.size += fresh.size
         return True
 
-    cdef int copy_live_entries(self, Py_ssize_t k, Segment old, Py_ssize_t was) except -1:
+    cdef int copy_live_entries(self, Py_ssize_t k, HeldSegment old, Py_ssize_t was) except -1:
         """Append the live entries of an old segment, whose number was `was`, to segment k."""
-        cdef Segment to = self.segments[k]
+        cdef HeldSegment to = self.segments[k]
         cdef Py_ssize_t unit = old.next(0), size
         cdef Entry* entry
         while unit >= 0:  # cells of the table, which are updated below
@@ -368,7 +368,7 @@ cdef class HeldEvents:
     cdef int clamp_times(self, double most) except -1:
         """Set later and unknown times of arrival to this time."""
         cdef int64_t place = self.oldest()
-        cdef Segment one = None
+        cdef HeldSegment one = None
         while place >= 0:
             if self.segment(place) is not one:
                 one = self.segment(place)
@@ -381,7 +381,7 @@ cdef class HeldEvents:
     cdef int set_last_times(self, Py_ssize_t n, double received_at) except -1:
         """Set the times of arrival of the last n entries."""
         cdef Py_ssize_t k = self.tail, unit
-        cdef Segment one
+        cdef HeldSegment one
         while k >= 0 and n > 0:
             one = self.segments[k]
             one.grow(one.capacity)
@@ -400,7 +400,7 @@ cdef class HeldEvents:
     def state(self):
         """Return the segments in order; bytes that no longer change are shared."""
         cdef Py_ssize_t k = self.head
-        cdef Segment one
+        cdef HeldSegment one
         found = []
         while k >= 0:
             one = self.segments[k]
@@ -415,11 +415,11 @@ cdef class HeldEvents:
     def restore(self, state):
         """Resume from `state`; the store must be empty."""
         cdef const uint64_t[::1] words
-        cdef Segment one
+        cdef HeldSegment one
         cdef Py_ssize_t i, unit, size
         for saved in state:
             if self.tail >= 0:
-                (<Segment>self.segments[self.tail]).seal()
+                (<HeldSegment>self.segments[self.tail]).seal()
             self.tail = self.new_segment(memory(len(saved["data"])))
             one = self.segments[self.tail]
             one.size = one.capacity

@@ -23,7 +23,7 @@ class ScoredGroups(NamedTuple):
     predicted: Array  # positive events that the probabilities predict
 
 
-class Calibration(NamedTuple):
+class CalibrationBins(NamedTuple):
     """Bins of equal weight, ascending by probability."""
 
     weight: Array
@@ -118,7 +118,7 @@ def calibration_ratio(groups: ScoredGroups) -> float | None:
     return float(groups.predicted.sum()) / positive if positive else None
 
 
-def calibration(groups: ScoredGroups, bins: int = CALIBRATION_BINS) -> Calibration:
+def calibration(groups: ScoredGroups, bins: int = CALIBRATION_BINS) -> CalibrationBins:
     """Return predicted and true shares of positives in bins of equal weight.
 
     A group is never divided, so that bins are fewer where many events have the same score.
@@ -129,4 +129,4 @@ def calibration(groups: ScoredGroups, bins: int = CALIBRATION_BINS) -> Calibrati
         np.bincount(place, column, bins) for column in (weight, groups.predicted, groups.positive)
     ]
     total, predicted, positive = (column[sums[0] > 0.0] for column in sums)
-    return Calibration(total, predicted / total, positive / total)
+    return CalibrationBins(total, predicted / total, positive / total)

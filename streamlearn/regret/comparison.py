@@ -21,13 +21,13 @@ from streamlearn.regret.comparator import (
     sample_from_snapshot,
     why_unsolvable,
 )
-from streamlearn.regret.findings import Findings, Rows
+from streamlearn.regret.findings import Findings, SampledCosts
 from streamlearn.regret.nested import Nested, solved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streamlearn.regret.member import Member
+    from streamlearn.regret.member import ComparedLearner
     from streamlearn.regret.progressive_sums import ProgressiveSums
     from streamlearn.regret.reservoir import Reservoir
 
@@ -61,7 +61,7 @@ class Comparison:
     def __init__(self, shared: SharedSample, task: ComparatorTask) -> None:
         self.shared = shared
         self.problem = (task.loss, task.penalty, task.intercept)
-        self.members: list[Callable[[], Member]] = []
+        self.members: list[Callable[[], ComparedLearner]] = []
         self.task: Callable[[], ComparatorTask] = lambda: task
         self.findings: list[Findings | None] = []
         self.best: Minimum | None = None
@@ -71,7 +71,9 @@ class Comparison:
         self._due = 0.0
         self._yield = threading.Event()  # a background solve must stop for one that is waited for
 
-    def join(self, member: Callable[[], Member], task: Callable[[], ComparatorTask]) -> int:
+    def join(
+        self, member: Callable[[], ComparedLearner], task: Callable[[], ComparatorTask]
+    ) -> int:
         """Add a learner; return its number."""
         self.members.append(member)
         self.findings.append(None)
@@ -162,7 +164,7 @@ class Comparison:
 
     def _publish(self, work: Work, nested: Nested, sample: Sample) -> None:
         members = work.members
-        rows = Rows(sample, work.task, nested, members, work.weight, work.memory_bytes)
+        rows = SampledCosts(sample, work.task, nested, members, work.weight, work.memory_bytes)
         self.findings = [rows.findings(member) for member in members]
         self.solved_at = sample.events
 
@@ -175,7 +177,7 @@ class Work:
     events: float
     weight: float
     task: ComparatorTask
-    members: list[Member]
+    members: list[ComparedLearner]
     memory_bytes: int | None
 
     def sample(self) -> Sample:

@@ -19,7 +19,7 @@ from streamlearn.regret.member import FixedModel
 if TYPE_CHECKING:
     from streamlearn.core.arrays import Array
     from streamlearn.regret.comparator import ComparatorTask, Sample
-    from streamlearn.regret.member import Member
+    from streamlearn.regret.member import ComparedLearner
     from streamlearn.regret.nested import Nested
 
 STDERRS = 2.0  # by which each end of a bracket is wider than its estimate
@@ -49,7 +49,7 @@ class Findings:
     why_unknown: str | None = None
 
 
-class Rows:
+class SampledCosts:
     """The sampled rows with the costs of fixed models there, for all members of a comparison."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Rows:
         sample: Sample,
         task: ComparatorTask,
         nested: Nested,
-        members: list[Member],
+        members: list[ComparedLearner],
         weight: float,
         memory_bytes: int | None,
     ) -> None:
@@ -83,7 +83,7 @@ class Rows:
         zero = FixedModel(np.zeros_like(best.solution.w), 0.0 * np.asarray(best.solution.intercept))
         self.candidates.append((0, costs(sample, task, zero)))
 
-    def findings(self, member: Member) -> Findings:
+    def findings(self, member: ComparedLearner) -> Findings:
         """Return the regret of a member."""
         best = self.nested.minimum
         common: dict[str, Any] = {
@@ -99,7 +99,7 @@ class Rows:
             return self._certified(member, common)
         return self._estimated(member, common)
 
-    def _certified(self, member: Member, common: dict[str, Any]) -> Findings:
+    def _certified(self, member: ComparedLearner, common: dict[str, Any]) -> Findings:
         best, error = self.nested.minimum, STDERRS * member.stderr
         low, high = member.objective - best.above - error, member.objective - best.below + error
         if high > low and not high - low < abs(member.objective):
@@ -114,7 +114,7 @@ class Rows:
             comparator=best.above,
         )
 
-    def _estimated(self, member: Member, common: dict[str, Any]) -> Findings:
+    def _estimated(self, member: ComparedLearner, common: dict[str, Any]) -> Findings:
         nested, N = self.nested, self.sample.events
         if nested.excess is None or nested.earlier is None:
             reason = MORE_TIME
@@ -149,7 +149,7 @@ class Rows:
             comparator=member.objective - regret,
         )
 
-    def _optimum(self, member: Member, n: int) -> tuple[float, float]:
+    def _optimum(self, member: ComparedLearner, n: int) -> tuple[float, float]:
         """Return the minimum over the first n rows, scaled to the stream, and its stderr.
 
         The chance in the fit is that of the costs at the best model of the whole stream: less than
@@ -169,7 +169,7 @@ class Rows:
         left = math.sqrt(max(0.0, 1.0 - n / N))
         return N * (mean + middle / n), N * error * left
 
-    def _low(self, member: Member) -> float:
+    def _low(self, member: ComparedLearner) -> float:
         """Return the largest regret against a fixed model that is certain up to chance."""
         z = -float(ndtri(0.5 * math.erfc(STDERRS / math.sqrt(2.0)) / len(self.candidates)))
         losses, N = member.losses_of(self.sample), self.sample.events
@@ -230,7 +230,7 @@ def enough(rows: int, events: float, systematic: float, chance: float) -> int:
     return min(math.ceil(high), int(events))
 
 
-def too_small(member: Member, rows: int, now: int | None, memory_bytes: int | None) -> str:
+def too_small(member: ComparedLearner, rows: int, now: int | None, memory_bytes: int | None) -> str:
     """Say how much memory would do."""
     rows = int(float(f"{min(SPARE * rows, member.events):.2g}"))
     needed = ""

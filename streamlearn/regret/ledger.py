@@ -12,7 +12,7 @@ from streamlearn.core.parameters import number
 from streamlearn.regret.comparator import ComparatorTask, why_unsolvable
 from streamlearn.regret.comparison import SharedSample
 from streamlearn.regret.findings import MORE_TIME
-from streamlearn.regret.member import FixedModel, Member
+from streamlearn.regret.member import ComparedLearner, FixedModel
 from streamlearn.regret.progressive_sums import ProgressiveSums
 from streamlearn.regret.report import Report
 from streamlearn.regret.reservoir import Reservoir
@@ -130,12 +130,12 @@ class Ledger:
         """What the comparator minimizes."""
         return ComparatorTask(self.sums.loss, self.penalty, self.intercept, self.sums.outputs)
 
-    def _member(self) -> Member:
+    def _member(self) -> ComparedLearner:
         """Return what a solve needs to know now."""
         sums = self.sums
         penalties, stderr, exact = sums.penalty_estimate()
         positions, losses = sums.samples()
-        return Member(
+        return ComparedLearner(
             objective=sums.progressive_loss + penalties,
             progressive_loss=sums.progressive_loss,
             stderr=stderr,

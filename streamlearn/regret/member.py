@@ -21,7 +21,7 @@ class FixedModel:
 
 
 @dataclass
-class Member:
+class ComparedLearner:
     """A learner in a comparison, and what is known at the moment of a solve."""
 
     objective: float

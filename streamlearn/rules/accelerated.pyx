@@ -17,7 +17,7 @@ from streamlearn.rules.recorded_steps cimport StepSums
 from streamlearn.rules.rule cimport Rule
 
 from streamlearn.rules.requirements import euclidean, one_output_on_simplex, smooth
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 from streamlearn.core.parameters import number
 
 DEF SUMS = 0
@@ -36,9 +36,9 @@ cdef class AcceleratedDualAveraging(Dual):
     _names = ("gamma", "smoothness")
     _examples = ((), (0.5, 2.0))
     fields = (
-        Field("gradients", flips_sign=True),
-        Field("total", flips_sign=True),
-        Field("seen"),
+        PerSlot("gradients", flips_sign=True),
+        PerSlot("total", flips_sign=True),
+        PerSlot("seen"),
     )
     scalars = (*Dual.scalars, "longest", "coming")
     needs = (one_output_on_simplex, euclidean, smooth)

@@ -12,7 +12,7 @@ from streamlearn.core.row cimport Row
 from streamlearn.rules.caching cimport CachingRule
 
 from streamlearn.rules.requirements import coordinatewise
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 from streamlearn.core.parameters import number
 
 DEF WEIGHT = 0
@@ -26,8 +26,8 @@ cdef class AdaGrad(CachingRule):
     _names = ("step",)
     _examples = ((0.1,),)
     fields = (
-        Field("weight", merge="slotwise", flips_sign=True), Field("squares", merge="slotwise"),
-        Field("seen", merge="derived"),
+        PerSlot("weight", merge="slotwise", flips_sign=True), PerSlot("squares", merge="slotwise"),
+        PerSlot("seen", merge="derived"),
     )
     evidence = "squares"
     needs = (coordinatewise,)

@@ -9,7 +9,7 @@ from streamlearn.core.row cimport Row
 from streamlearn.rules.rule cimport Rule
 
 from streamlearn.rules.requirements import coordinatewise
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 from streamlearn.core.parameters import number
 
 DEF SUM = 0
@@ -22,7 +22,8 @@ cdef class AdaGradDualAveraging(Rule):
     _names = ("step", "delta")
     _examples = ((0.3,), (0.5, 0.2))
     fields = (
-        Field("gradients", merge="slotwise", flips_sign=True), Field("squares", merge="slotwise"),
+        PerSlot("gradients", merge="slotwise", flips_sign=True),
+        PerSlot("squares", merge="slotwise"),
     )
     evidence = "squares"
     sums_gradients = True

@@ -15,7 +15,7 @@ from streamlearn.rules.event_rule cimport EventRule
 from streamlearn.core.parameters import number
 from streamlearn.losses.margin import Hinge
 from streamlearn.rules.requirements import unpenalized
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 
 DEF MU = 0
 DEF SIGMA = 1
@@ -38,7 +38,7 @@ cdef class AROW(EventRule):
     _names = ("r",)
     _examples = ((), (0.1,))
     fields = (
-        Field("mu", merge="slotwise", flips_sign=True), Field("sigma", 1.0, merge="slotwise"),
+        PerSlot("mu", merge="slotwise", flips_sign=True), PerSlot("sigma", 1.0, merge="slotwise"),
     )
     evidence = "sigma"  # settled: the precision
     needs = (hinge, unpenalized)

@@ -11,7 +11,7 @@ from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.slot_state cimport SlotState
 from streamlearn.rules.table cimport SlotTable, copy_from_array, to_array
 
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 
 
 cdef class Charges(SlotState):
@@ -20,7 +20,7 @@ cdef class Charges(SlotState):
     def __init__(self, rules, l1, l2):
         self.l1, self.half_l2 = l1, 0.5 * l2
         self.rules = tuple(rules)
-        self.fields = tuple([Field("penalty") for _ in self.rules])
+        self.fields = tuple([PerSlot("penalty") for _ in self.rules])
         for k in range(len(self.rules)):
             self.each[k] = <void*>self.rules[k]
             self.sums[k] = 0.0

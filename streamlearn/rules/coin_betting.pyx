@@ -16,7 +16,7 @@ from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.rules.self_tuning cimport SelfTuning
 
 from streamlearn.rules.ftrl_forms import FTRLCoinBetting
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 from streamlearn.core.parameters import number
 
 DEF WEIGHT = 0
@@ -51,11 +51,11 @@ cdef class CoinBetting(SelfTuning):
     _names = ("alpha", "beta")
     _examples = ((), (0.5, 2.0))
     fields = (
-        Field("weight", merge="derived", flips_sign=True),
-        Field("largest", merge="max"),
-        Field("absolute", merge="slotwise"),
-        Field("sum", merge="slotwise", flips_sign=True),
-        Field("reward", merge="slotwise"),
+        PerSlot("weight", merge="derived", flips_sign=True),
+        PerSlot("largest", merge="max"),
+        PerSlot("absolute", merge="slotwise"),
+        PerSlot("sum", merge="slotwise", flips_sign=True),
+        PerSlot("reward", merge="slotwise"),
     )
     evidence = "absolute"
     cdef readonly double alpha, beta

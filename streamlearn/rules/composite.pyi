@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from streamlearn.rules.rule import Rule
 from streamlearn.rules.self_tuning import Sized
-from streamlearn.rules.slot_state import Field as Field
+from streamlearn.rules.slot_state import PerSlot as PerSlot
 
 class Support:
     def __init__(

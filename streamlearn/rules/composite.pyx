@@ -16,7 +16,7 @@ from streamlearn.core.row cimport Row, products, soft
 from streamlearn.rules.rule cimport Rule
 from streamlearn.rules.self_tuning cimport Sized, moving_slope
 
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 
 DEF MARGIN = 30.0
 DEF VOTING = 0.1
@@ -59,7 +59,7 @@ cdef class Composite(Sized):
     `selects`: its zeros are those of FTRL-proximal, and other members of a mixture may follow them.
     """
 
-    fields = (Field("squares"), Field("z", flips_sign=True))
+    fields = (PerSlot("squares"), PerSlot("z", flips_sign=True))
     stays_finite = False
     selects = True
 
@@ -102,7 +102,7 @@ cdef class Composite(Sized):
 cdef class SizedComposite(Composite):
     """One that divides features by their sizes; a slot keeps the size when it was last touched."""
 
-    fields = (*Composite.fields, Field("size"))
+    fields = (*Composite.fields, PerSlot("size"))
 
     cdef double sized_score(self, Row* row) noexcept nogil:
         """Return the score of the row measured last, and keep its weights * sizes."""
@@ -125,7 +125,7 @@ cdef class AdaptiveComposite(SizedComposite):
     """One with normalized adaptive steps: D = s E, E = sqrt(G) / pace, from its own gradients."""
 
     _names = ("rate", "update", "size")
-    fields = (*SizedComposite.fields, Field("scale"))
+    fields = (*SizedComposite.fields, PerSlot("scale"))
     scalars = (*SizedComposite.scalars, "norm")
 
     def __init__(self, rate, update, size):

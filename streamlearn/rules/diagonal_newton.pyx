@@ -20,7 +20,7 @@ from streamlearn.rules.self_tuning cimport Normalized
 
 from streamlearn.rules.ftrl_forms import FTRLNewton
 from streamlearn.rules.self_tuning import checked_size
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 from streamlearn.core.parameters import number
 
 DEF CURVATURE = 1
@@ -32,7 +32,8 @@ cdef class DiagonalNewton(Normalized):
     _names = ("prior", "size")
     _examples = ((), (0.7,), (3.0, "typical"))
     fields = (
-        Field("weight", merge="slotwise", flips_sign=True), Field("curvature", merge="slotwise"),
+        PerSlot("weight", merge="slotwise", flips_sign=True),
+        PerSlot("curvature", merge="slotwise"),
     )
     evidence = "curvature"
     cdef readonly double prior

@@ -17,7 +17,7 @@ from streamlearn.core.row cimport Row, soft, soft_dot
 from streamlearn.rules.recorded_steps cimport RecordedSteps
 
 from streamlearn.rules.requirements import one_output_on_simplex
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 
 import numpy as np
 
@@ -25,7 +25,7 @@ import numpy as np
 cdef class Dual(RecordedSteps):
     """The base class of dual averaging rules."""
 
-    fields = (Field("gradients", merge="mean", flips_sign=True),)
+    fields = (PerSlot("gradients", merge="mean", flips_sign=True),)
     scalars = ("t", "largest_gradient", "bound_sum", "slots_at_start", "statistic_state")
     scalar_merges = {
         "t": "mean", "largest_gradient": "max", "bound_sum": "mean", "slots_at_start": "max",

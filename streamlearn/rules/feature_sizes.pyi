@@ -1,6 +1,6 @@
 from typing import Any
 
-from streamlearn.rules.slot_state import Field as Field
+from streamlearn.rules.slot_state import PerSlot as PerSlot
 from streamlearn.rules.slot_state import SlotState
 
 class FeatureSizes(SlotState):

@@ -20,7 +20,7 @@ from streamlearn.core.row cimport Row, squared
 from streamlearn.rules.slot_state cimport SlotState
 from streamlearn.rules.table cimport SlotTable
 
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 
 # a slot's numbers begin with the largest |x| and 1 / size
 DEF INVERSE = 1
@@ -79,7 +79,7 @@ cdef inline Pair within(Pair x, Pair largest) noexcept nogil:
 cdef class LargestSizes(FeatureSizes):
     """Sizes that are the largest |x|."""
 
-    fields = (Field("largest", merge="max"), Field("inverse", merge="derived"))
+    fields = (PerSlot("largest", merge="max"), PerSlot("inverse", merge="derived"))
 
     def derive(self):
         cdef Py_ssize_t j
@@ -122,10 +122,10 @@ cdef class TypicalSizes(FeatureSizes):
     """Sizes that are the square of the mean of sqrt|x|."""
 
     fields = (
-        Field("largest", merge="max"),
-        Field("inverse", merge="derived"),
-        Field("roots", merge="sum"),
-        Field("count", merge="sum"),
+        PerSlot("largest", merge="max"),
+        PerSlot("inverse", merge="derived"),
+        PerSlot("roots", merge="sum"),
+        PerSlot("count", merge="sum"),
     )
 
     def derive(self):

@@ -15,7 +15,7 @@ from streamlearn.rules.scaled cimport Scaled
 from streamlearn.rules.schedules cimport Schedule
 
 from streamlearn.rules.requirements import simple
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
 DEF VECTOR = 0
@@ -51,7 +51,7 @@ cdef class L1ForwardBackward(RecordedSteps):
     """ForwardBackward for penalties with an l1 part."""
 
     _names = ("step",)
-    fields = (Field("vector", merge="average", flips_sign=True), Field("mark", merge="max"))
+    fields = (PerSlot("vector", merge="average", flips_sign=True), PerSlot("mark", merge="max"))
     scalar_merges = {"t": "mean", "scale": "max", "drift": "max"}  # settled: 1 and 0
     scalars = ("t", "scale", "drift")
     cdef readonly Schedule step

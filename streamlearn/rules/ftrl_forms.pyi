@@ -1,5 +1,5 @@
 from streamlearn.rules.composite import AdaptiveComposite, Composite, SizedComposite
-from streamlearn.rules.slot_state import Field as Field
+from streamlearn.rules.slot_state import PerSlot as PerSlot
 
 class FTRLAdaptive(AdaptiveComposite): ...
 

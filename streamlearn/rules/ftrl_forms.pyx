@@ -25,7 +25,7 @@ from streamlearn.rules.self_tuning cimport moving_slope
 
 import numpy as np
 
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 
 cdef enum:
     CURVATURE = SIZE + 1  # of newton
@@ -62,7 +62,7 @@ cdef class FTRLNewton(SizedComposite):
     """`DiagonalNewton` under l1 and l2."""
 
     _names = ("prior", "size")
-    fields = (*SizedComposite.fields, Field("curvature"))
+    fields = (*SizedComposite.fields, PerSlot("curvature"))
     cdef readonly double prior
 
     def __init__(self, prior, size):
@@ -111,7 +111,7 @@ cdef class FTRLCoinBetting(Composite):
     _names = ("alpha", "beta")
     fields = (
         *Composite.fields,
-        *[Field(name) for name in ("absolute", "reward", "largest", "last")],
+        *[PerSlot(name) for name in ("absolute", "reward", "largest", "last")],
     )
     cdef readonly double alpha, beta
     cdef double unclipped_score  # of the event scored last

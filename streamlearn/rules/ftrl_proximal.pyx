@@ -13,7 +13,7 @@ from streamlearn.core.row cimport Row
 from streamlearn.rules.caching cimport CachingRule
 
 from streamlearn.rules.requirements import coordinatewise
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 from streamlearn.core.parameters import number
 
 DEF Z = 0
@@ -35,7 +35,7 @@ cdef class FTRLProximal(CachingRule):
         **CachingRule.scalar_merges, "rate": "mean", "events": "mean", "features": "mean",
         "roots": "mean",
     }
-    fields = (Field("z", merge="slotwise", flips_sign=True), Field("n", merge="slotwise"))
+    fields = (PerSlot("z", merge="slotwise", flips_sign=True), PerSlot("n", merge="slotwise"))
     evidence = "n"
     needs = (coordinatewise,)
     penalty_counts_once = True

@@ -12,7 +12,7 @@ from streamlearn.rules.scaled cimport Scaled
 from streamlearn.rules.schedules cimport Schedule
 
 from streamlearn.rules.requirements import simple
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 from streamlearn.rules.schedules import Inverse, InverseSqrt, schedule
 
 DEF WEIGHT = 0
@@ -56,7 +56,7 @@ cdef class L1GradientDescent(Rule):
 
     _names = ("step",)
     fields = (
-        Field("weight", merge="average", flips_sign=True), Field("seen", merge="derived"),
+        PerSlot("weight", merge="average", flips_sign=True), PerSlot("seen", merge="derived"),
     )
     cdef readonly Schedule step
     cdef double l1, l2

@@ -1,6 +1,6 @@
 from streamlearn.rules.composite import AdaptiveComposite
 from streamlearn.rules.normalized_adaptive import NormalizedAdaptive
-from streamlearn.rules.slot_state import Field as Field
+from streamlearn.rules.slot_state import PerSlot as PerSlot
 
 class MirrorDescent(NormalizedAdaptive):
     def __init__(

@@ -19,7 +19,7 @@ from streamlearn.penalties.penalty cimport Penalty
 from streamlearn.rules.composite cimport SCALE, SIZE, SQUARES, AdaptiveComposite, Support
 from streamlearn.rules.normalized_adaptive cimport NormalizedAdaptive
 
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 
 cdef enum:
     WEIGHT = 1  # at event LAST
@@ -45,8 +45,8 @@ cdef class CompositeMirrorDescent(AdaptiveComposite):
     """`MirrorDescent` under l1 and l2."""
 
     fields = (
-        Field("squares"), Field("weight", flips_sign=True), Field("size"), Field("scale"),
-        Field("last"),
+        PerSlot("squares"), PerSlot("weight", flips_sign=True), PerSlot("size"), PerSlot("scale"),
+        PerSlot("last"),
     )
     selects = False
     cdef Support support

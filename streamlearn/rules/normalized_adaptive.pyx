@@ -24,7 +24,7 @@ from streamlearn.rules.self_tuning cimport Normalized, moving_slope
 
 from streamlearn.rules.ftrl_forms import FTRLAdaptive
 from streamlearn.rules.self_tuning import checked_size
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 from streamlearn.core.parameters import number
 
 UPDATES = {"explicit": 0, "implicit": 1, "invariant": 2}
@@ -36,7 +36,7 @@ cdef class NormalizedAdaptive(Normalized):
     _names = ("rate", "update", "size")
     _examples = ((), (4.0, "implicit"), (16.0, "invariant"), (1.0, "explicit", "typical"))
     fields = (
-        Field("weight", merge="slotwise", flips_sign=True), Field("squares", merge="slotwise"),
+        PerSlot("weight", merge="slotwise", flips_sign=True), PerSlot("squares", merge="slotwise"),
     )
     evidence = "squares"
     scalar_merges = {**Normalized.scalar_merges, "norm": "mean"}

@@ -21,7 +21,7 @@ from streamlearn.core.parameters import number
 from streamlearn.losses.distance import EpsilonInsensitive
 from streamlearn.losses.margin import Hinge
 from streamlearn.rules.requirements import unpenalized
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 
 
 def hinge_or_epsilon_insensitive(rule, penalty, loss):
@@ -44,7 +44,7 @@ cdef class PassiveAggressive(EventRule):
 
     _names = ("variant", "C")
     _examples = ((), ("",), ("I", 0.05), ("II", 0.1))
-    fields = (Field("weight", merge="average", flips_sign=True),)
+    fields = (PerSlot("weight", merge="average", flips_sign=True),)
     needs = (hinge_or_epsilon_insensitive, unpenalized)
     cdef readonly str variant
     cdef readonly double C

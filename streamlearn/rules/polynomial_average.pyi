@@ -1,7 +1,7 @@
 from streamlearn.rules.composite import Support
 from streamlearn.rules.rule import Rule
 from streamlearn.rules.self_tuning import SelfTuning
-from streamlearn.rules.slot_state import Field as Field
+from streamlearn.rules.slot_state import PerSlot as PerSlot
 
 class PolynomialAverage(SelfTuning):
     def __init__(self, rule: Rule, eta: float = 3.0) -> None: ...

@@ -16,7 +16,7 @@ from streamlearn.rules.self_tuning cimport SelfTuning
 
 from streamlearn.rules.composite import Composite
 from streamlearn.rules.mirror_descent import MirrorDescent
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 from streamlearn.core.parameters import number
 
 cdef enum:
@@ -34,7 +34,7 @@ cdef class PolynomialAverage(SelfTuning):
 
     _names = ("rule", "eta")
     _examples = ((MirrorDescent(16.0),), (MirrorDescent(2.0, "explicit", "largest"), 1.0))
-    fields = (Field("average", flips_sign=True), Field("largest"), Field("count"))
+    fields = (PerSlot("average", flips_sign=True), PerSlot("largest"), PerSlot("count"))
     can_share_table = False
     cdef readonly object rule
     cdef readonly double eta

@@ -10,7 +10,7 @@ from libc.math cimport INFINITY, NAN, fabs, sqrt
 from streamlearn.core.row cimport Row, dot
 from streamlearn.rules.recorded_steps cimport RecordedSteps
 
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 from streamlearn.core.parameters import number
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 cdef class Scaled(RecordedSteps):
     """A rule whose weights are a scalar times a vector."""
 
-    fields = (Field("vector", merge="average", flips_sign=True),)
+    fields = (PerSlot("vector", merge="average", flips_sign=True),)
     scalar_merges = {
         "t": "mean", "scale": "max", "square": "derived", "peak": "derived", "changes": "derived",
         "largest_gradient": "max", "bound_sum": "mean",

@@ -6,14 +6,14 @@ from numpy.typing import NDArray
 from streamlearn.core.parameters import Parameterized
 from streamlearn.rules.table import SlotTable
 
-class Field(NamedTuple):
+class PerSlot(NamedTuple):
     name: str
     start: float = 0.0
     merge: str | None = None
     flips_sign: bool = False
 
 class SlotState(Parameterized):
-    fields: ClassVar[tuple[Field, ...]]
+    fields: ClassVar[tuple[PerSlot, ...]]
     @property
     def width(self) -> int: ...
     @property

@@ -13,7 +13,7 @@ import numpy as np
 from streamlearn.errors import ModelFileError
 
 
-class Field(NamedTuple):
+class PerSlot(NamedTuple):
     """A number that is kept for every slot."""
 
     name: str

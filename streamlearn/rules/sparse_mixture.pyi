@@ -1,8 +1,8 @@
 from streamlearn.rules.self_tuning import SelfTuning
-from streamlearn.rules.slot_state import Field as Field
+from streamlearn.rules.slot_state import PerSlot as PerSlot
 
 NAMES: tuple[str, ...]
-FIELDS: tuple[Field, ...]
+FIELDS: tuple[PerSlot, ...]
 
 class SparseMixture(SelfTuning):
     def __init__(self, share: float = 1e-3) -> None: ...

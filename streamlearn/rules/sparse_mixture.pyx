@@ -30,7 +30,7 @@ import numpy as np
 
 from streamlearn.core.parameters import number
 from streamlearn.rules.requirements import l1_and_l2, scalar_loss
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 
 DEF ADAPTIVE_RATE = 2.0
 DEF FOLLOWER_RATE = 16.0
@@ -44,14 +44,14 @@ cdef enum:
 
 NAMES = ("adaptive", "coin", "newton", "follower", "average", "base rate")
 FIELDS = (  # of Slot
-    *[Field(f"{name} z", flips_sign=True) for name in NAMES[:4]],
-    *[Field(f"{name} penalty") for name in NAMES[:4]],
-    *[Field(name) for name in ("adaptive inverse", "coin inverse")],
-    *[Field(name) for name in ("adaptive norm", "follower norm", "adaptive D", "follower D")],
-    *[Field(name) for name in ("curvature", "absolute")],
-    Field("wealth", 1.0),
-    *[Field(name) for name in ("coin largest", "largest", "size", "roots", "count", "last")],
-    Field("average", flips_sign=True),
+    *[PerSlot(f"{name} z", flips_sign=True) for name in NAMES[:4]],
+    *[PerSlot(f"{name} penalty") for name in NAMES[:4]],
+    *[PerSlot(name) for name in ("adaptive inverse", "coin inverse")],
+    *[PerSlot(name) for name in ("adaptive norm", "follower norm", "adaptive D", "follower D")],
+    *[PerSlot(name) for name in ("curvature", "absolute")],
+    PerSlot("wealth", 1.0),
+    *[PerSlot(name) for name in ("coin largest", "largest", "size", "roots", "count", "last")],
+    PerSlot("average", flips_sign=True),
 )
 
 

@@ -11,7 +11,7 @@ from streamlearn.rules.recorded_steps cimport RecordedSteps
 from streamlearn.rules.schedules cimport Schedule
 
 from streamlearn.rules.requirements import l1_only
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 from streamlearn.rules.schedules import InverseSqrt, schedule
 from streamlearn.core.parameters import number
 
@@ -29,8 +29,8 @@ cdef class TruncatedGradient(RecordedSteps):
     _names = ("step", "every", "ceiling")
     _examples = ((0.15,), (InverseSqrt(0.3), 3), (InverseSqrt(0.3), 2, 0.1))
     fields = (
-        Field("weight", merge="average", flips_sign=True), Field("mark", merge="derived"),
-        Field("seen", merge="derived"),
+        PerSlot("weight", merge="average", flips_sign=True), PerSlot("mark", merge="derived"),
+        PerSlot("seen", merge="derived"),
     )
     scalar_merges = {"t": "mean", "drift": "mean"}
     scalars = ("t", "drift")

@@ -30,7 +30,7 @@ FILE = re.compile(r"(\d{10})-(\d{12})\.(.+)\.safetensors")
 NAMES = re.compile(r"names-(\d{10})\.jsonl")
 
 
-class Entry(NamedTuple):
+class SnapshotFile(NamedTuple):
     """A snapshot in a directory; newer ones compare greater."""
 
     epoch: int
@@ -43,11 +43,11 @@ class Entry(NamedTuple):
         return f"{self.epoch:010}-{self.events:012}.{self.learner}{SUFFIX}"
 
 
-def entries(directory: Path) -> list[Entry]:
+def entries(directory: Path) -> list[SnapshotFile]:
     """Return the snapshots of a directory, newest first."""
     try:
         found = (FILE.fullmatch(path.name) for path in directory.iterdir())
-        return sorted((Entry(int(m[1]), int(m[2]), m[3]) for m in found if m), reverse=True)
+        return sorted((SnapshotFile(int(m[1]), int(m[2]), m[3]) for m in found if m), reverse=True)
     except FileNotFoundError:
         return []
 

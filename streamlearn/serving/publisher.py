@@ -110,7 +110,7 @@ class Publisher(Observer):
         directory.append_names(self.path / self.names_file, names)
         self._names += len(names)
         for learner, events, copy in copies:
-            name = directory.Entry(self.epoch, events, learner).name
+            name = directory.SnapshotFile(self.epoch, events, learner).name
             header, content = copy.content()
             directory.write(
                 self.path / name,

@@ -5,12 +5,12 @@
 """
 
 from streamlearn.storage.location import Location, is_url, location_problem, open_store
-from streamlearn.storage.store import Entry, Store
+from streamlearn.storage.store import Store, StoredFile
 
 __all__ = [
-    "Entry",
     "Location",
     "Store",
+    "StoredFile",
     "is_url",
     "location_problem",
     "open_store",

@@ -18,7 +18,7 @@ from obstore import exceptions
 from obstore.store import from_url
 
 from streamlearn.errors import StoreDeniedError, StoreError
-from streamlearn.storage.store import Entry, Store
+from streamlearn.storage.store import Store, StoredFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -55,11 +55,11 @@ class Bucket(Store):
         """Return the names of all objects."""
         return [entry.name for entry in self.entries()]
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[StoredFile]:
         """Return all objects."""
         with reported(self.url, "list"):
             return [
-                Entry(found["path"], found["size"], found["last_modified"].timestamp())
+                StoredFile(found["path"], found["size"], found["last_modified"].timestamp())
                 for chunk in obstore.list(self._store)
                 for found in chunk
             ]

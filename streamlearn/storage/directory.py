@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamlearn.core.files import PART, make_directory, write_atomic
-from streamlearn.storage.store import Entry, Store
+from streamlearn.storage.store import Store, StoredFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,7 +30,7 @@ class Directory(Store):
         except FileNotFoundError:
             return []
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[StoredFile]:
         """Return all files."""
         found = []
         for name in self.names():
@@ -38,7 +38,7 @@ class Directory(Store):
                 status = (self.path / name).stat()
             except FileNotFoundError:
                 continue  # deleted since
-            found.append(Entry(name, status.st_size, status.st_mtime))
+            found.append(StoredFile(name, status.st_size, status.st_mtime))
         return found
 
     def read(self, name: str) -> bytes:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from streamlearn.core.files import WriteStep
 
 
-class Entry(NamedTuple):
+class StoredFile(NamedTuple):
     """A file in a store."""
 
     name: str
@@ -27,7 +27,7 @@ class Store(ABC):
         """Return the names of all files; empty if the place does not exist."""
 
     @abstractmethod
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[StoredFile]:
         """Return all files."""
 
     @abstractmethod

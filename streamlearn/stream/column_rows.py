@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 
 if TYPE_CHECKING:
-    from streamlearn.columns.batch import Batch
+    from streamlearn.columns.batch import ArrowBatch
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class ColumnRows(Sequence[bytes]):
     (2, b'{"age":44,"city":null}')
     """
 
-    batch: Batch
+    batch: ArrowBatch
     start: int
     stop: int
     size: int = 0

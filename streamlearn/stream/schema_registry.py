@@ -31,16 +31,16 @@ FORGET_SECONDS = 60.0  # after which an unknown schema is asked for again
 
 
 @dataclass(frozen=True)
-class Schema:
+class RegisteredSchema:
     """A schema: its kind ("AVRO", "PROTOBUF" or "JSON"), its text, and what it imports, by name."""
 
     kind: str
     text: str
-    imports: tuple[tuple[str, Schema], ...] = ()
+    imports: tuple[tuple[str, RegisteredSchema], ...] = ()
 
-    def with_imports(self, name: str = "") -> dict[str, Schema]:
+    def with_imports(self, name: str = "") -> dict[str, RegisteredSchema]:
         """Return the schema and all that it imports, these first, by name."""
-        found: dict[str, Schema] = {}
+        found: dict[str, RegisteredSchema] = {}
         for imported, schema in self.imports:
             found |= schema.with_imports(imported)
         return found | {name: self}
@@ -79,7 +79,7 @@ class SchemaRegistry:
     timeout_seconds: float = 5.0
     wait_seconds: float = 10.0
     cache: str | None = None
-    _schemas: dict[int | str, Schema] = field(default_factory=dict, repr=False)
+    _schemas: dict[int | str, RegisteredSchema] = field(default_factory=dict, repr=False)
     _unknown: dict[int | str, float] = field(default_factory=dict, repr=False)  # until when
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class SchemaRegistry:
             context.load_cert_chain(self.certfile, self.keyfile)
         self._opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
 
-    def schema(self, schema_id: int | str, kind: str) -> Schema:
+    def schema(self, schema_id: int | str, kind: str) -> RegisteredSchema:
         """Return the schema of an id, a number or a GUID; of Protobuf, its base64 descriptor.
 
         Wait for a schema that is not known yet. SchemaError if it stays unknown, or is of another
@@ -122,7 +122,7 @@ class SchemaRegistry:
             raise SchemaError(f"it is of kind {found.kind}, not {kind}")
         return found
 
-    def latest(self, subject: str, kind: str) -> Schema | None:
+    def latest(self, subject: str, kind: str) -> RegisteredSchema | None:
         """Return the newest schema of a subject; None if it has none."""
         serialized = kind == "PROTOBUF"
         path = f"/subjects/{quote(subject, safe='')}/versions/latest"
@@ -148,7 +148,7 @@ class SchemaRegistry:
             )
         return int(answer["id"])
 
-    def _schema_of(self, answer: dict[str, Any], *, serialized: bool) -> Schema:
+    def _schema_of(self, answer: dict[str, Any], *, serialized: bool) -> RegisteredSchema:
         imports = []
         for one in answer.get("references") or ():
             path = f"/subjects/{quote(one['subject'], safe='')}/versions/{one['version']}"
@@ -158,7 +158,9 @@ class SchemaRegistry:
                     f"{self._urls[0]}: schema {one['name']!r} is referred to, but does not exist"
                 )
             imports.append((str(one["name"]), self._schema_of(inner, serialized=serialized)))
-        return Schema(answer.get("schemaType") or "AVRO", str(answer["schema"]), tuple(imports))
+        return RegisteredSchema(
+            answer.get("schemaType") or "AVRO", str(answer["schema"]), tuple(imports)
+        )
 
     def _wait_for(self, schema_id: int | str, path: str) -> dict[str, Any] | None:
         """Ask until the answer is known; None for what stays unknown.

@@ -19,7 +19,7 @@ from streamlearn.telemetry.health import Health
 from streamlearn.telemetry.history import History
 from streamlearn.telemetry.recent import LastMinutes
 from streamlearn.telemetry.routes import Access, Routes
-from streamlearn.telemetry.server import Server
+from streamlearn.telemetry.server import TelemetryServer
 
 __all__ = [
     "Access",
@@ -28,7 +28,7 @@ __all__ = [
     "History",
     "LastMinutes",
     "Routes",
-    "Server",
     "ShownInvalidRecord",
+    "TelemetryServer",
     "Weight",
 ]

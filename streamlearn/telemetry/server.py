@@ -104,7 +104,7 @@ def error_response(status: HTTPStatus, text: str, **headers: str) -> Response:
     return Response(text.encode() + b"\n", "text/plain; charset=utf-8", status, named)
 
 
-class Server:
+class TelemetryServer:
     """Serves the responses of `answer`, which must be fast."""
 
     def __init__(

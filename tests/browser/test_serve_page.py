@@ -33,7 +33,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 def test_try_a_prediction(browser: Browser, tmp_path: Path) -> None:
-    name = directory.Entry(1, 400, "default").name
+    name = directory.SnapshotFile(1, 400, "default").name
     sl.serving.save(model(), tmp_path / name, "default", version=Version(1, 400))
     with running(str(tmp_path)) as (server, _):
         browser.open(f"{server.url}/")

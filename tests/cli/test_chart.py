@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from streamlearn.cli.chart import Curve, Panel, draw, page, png, svg
+from streamlearn.cli.chart import ChartPanel, Curve, draw, page, png, svg
 
 X = [2.0**k for k in range(4, 20)]
 
@@ -21,8 +21,8 @@ def falling(name: str, end: float) -> Curve:
 
 def test_a_name_has_one_color_in_all_panels() -> None:
     panels = [
-        Panel("a", [falling("one", 0.3), falling("two", 0.2)]),
-        Panel("b", [falling("two", 1)]),
+        ChartPanel("a", [falling("one", 0.3), falling("two", 0.2)]),
+        ChartPanel("b", [falling("two", 1)]),
     ]
     first, second = draw("title", panels).axes
     colors = [line.get_color() for line in (*first.lines, *second.lines)]
@@ -32,7 +32,7 @@ def test_a_name_has_one_color_in_all_panels() -> None:
 
 def test_a_bracket_is_a_band_with_its_edges_and_gaps_where_unknown() -> None:
     curve = Curve("one", [1.0, 10.0, 100.0], low=[1.0, math.nan, 2.0], high=[3.0, math.nan, 5.0])
-    (axes,) = draw("t", [Panel("p", [curve])]).axes
+    (axes,) = draw("t", [ChartPanel("p", [curve])]).axes
     assert len(axes.collections) == 1
     edges = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
     assert [edge[::2] for edge in edges] == [[1.0, 2.0], [3.0, 5.0]]
@@ -40,7 +40,7 @@ def test_a_bracket_is_a_band_with_its_edges_and_gaps_where_unknown() -> None:
 
 
 def test_a_page_is_escaped_and_loads_nothing() -> None:
-    figure = draw("t $x", [Panel("p", [falling("<script>", 0.1)])])
+    figure = draw("t $x", [ChartPanel("p", [falling("<script>", 0.1)])])
     text = page("a <b> & c", figure, [{"x": 1.5}], "")
     assert "<script" not in text
     root = ET.fromstring(svg(figure))  # noqa: S314
@@ -63,13 +63,13 @@ def test_a_page_is_escaped_and_loads_nothing() -> None:
     ids=lambda curve: curve.name[:5],
 )
 def test_any_curve_can_be_drawn(curve: Curve) -> None:
-    figure = draw("t", [Panel("p", [curve]), Panel("empty")])
+    figure = draw("t", [ChartPanel("p", [curve]), ChartPanel("empty")])
     image = mpl.image.imread(io.BytesIO(png(figure)))
     assert image.shape[2] == 4
     ET.fromstring(svg(figure))  # noqa: S314
 
 
 def test_files_are_the_same_each_time() -> None:
-    one, two = (draw("t", [Panel("p", [falling("one", 0.1)])]) for _ in range(2))
+    one, two = (draw("t", [ChartPanel("p", [falling("one", 0.1)])]) for _ in range(2))
     assert svg(one) == svg(two)
     assert png(one) == png(two)

@@ -11,7 +11,7 @@ import pytest
 
 import streamlearn as sl
 from streamlearn.cli import chart
-from streamlearn.cli.actions.evaluate import Entry
+from streamlearn.cli.actions.evaluate import Contender
 from streamlearn.cli.main import main
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.regret import Report
@@ -76,14 +76,14 @@ def test_interrupted_it_shows_how_far_it_came(
     after: int, clicks: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batches = iter(range(after))
-    learn = Entry.learn
+    learn = Contender.learn
 
-    def interrupted(entry: Entry, events: Events) -> None:
+    def interrupted(entry: Contender, events: Events) -> None:
         if next(batches, None) is None:
             raise KeyboardInterrupt
         learn(entry, events)
 
-    monkeypatch.setattr(Entry, "learn", interrupted)
+    monkeypatch.setattr(Contender, "learn", interrupted)
     assert main(["evaluate", clicks, "--label", "clicked", "--json"]) == INTERRUPTED
     facts = json.loads(capsys.readouterr().out)
     assert facts["events"] == 1000 * after
@@ -94,10 +94,10 @@ def test_interrupted_it_shows_how_far_it_came(
 def test_only_what_is_comparable_shares_an_axis(
     clicks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn: list[chart.Panel] = []
+    drawn: list[chart.ChartPanel] = []
     draw = chart.draw
 
-    def recorded(title: str, panels: list[chart.Panel]) -> Any:
+    def recorded(title: str, panels: list[chart.ChartPanel]) -> Any:
         drawn.extend(panels)
         return draw(title, panels)
 

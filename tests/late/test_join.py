@@ -13,7 +13,7 @@ import pytest
 import streamlearn as sl
 from streamlearn.engine.events import Events
 from streamlearn.estimators import model_file
-from streamlearn.estimators.linear import Part
+from streamlearn.estimators.linear import LabeledRun
 from streamlearn.late.corrections import Corrections
 from streamlearn.late.join import Join
 from streamlearn.late.joined_rows import CORRECTED
@@ -365,7 +365,7 @@ def test_timeout_that_diverged_is_not_undone() -> None:
 
     def learn(score: float) -> None:
         rows = join.rows
-        part = Part(0, len(rows), rows.labels, None, np.full((len(rows), 1), score))
+        part = LabeledRun(0, len(rows), rows.labels, None, np.full((len(rows), 1), score))
         corrections.note(rows, part, 0, len(rows))
         join.clear()
 

@@ -35,7 +35,7 @@ def model(seed: int = 0) -> sl.FTRLClassifier:
 def publish(path: Path, found: Any, version: int, learner: str = "default") -> None:
     """Write a snapshot as a daemon does."""
     path.mkdir(exist_ok=True)
-    name = directory.Entry(1, version, learner).name
+    name = directory.SnapshotFile(1, version, learner).name
     fields = {"label": "clicked", "id": "id"}
     sl.serving.save(found, path / name, learner, version=Version(1, version), fields=fields)
 

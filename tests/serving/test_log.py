@@ -14,7 +14,7 @@ from streamlearn import config
 from streamlearn.errors import SinkError, SinkNotFoundError
 from streamlearn.serving.http import log as module
 from streamlearn.serving.http.log import ImpressionLog
-from streamlearn.serving.http.metrics import Counts, count_of
+from streamlearn.serving.http.metrics import RequestCounts, count_of
 from streamlearn.serving.http.options import LogOptions
 from streamlearn.serving.http.reading import RequestError
 from streamlearn.stream.sinks.sink import Sink
@@ -89,9 +89,9 @@ async def until_written(log: ImpressionLog) -> None:
 Scenario = Callable[[ImpressionLog, Topic], Any]
 
 
-def run(path: Path, scenario: Scenario, topic: Topic, **settings: Any) -> Counts:
+def run(path: Path, scenario: Scenario, topic: Topic, **settings: Any) -> RequestCounts:
     """Run a scenario with a log; return the counts of its end."""
-    counts = Counts(path)
+    counts = RequestCounts(path)
     options = LogOptions(
         settings=config.ServeLogConfig(**{"topic": "log", "wait_seconds": 0.2, **settings}),
         connect=topic.connect,
@@ -109,7 +109,7 @@ def run(path: Path, scenario: Scenario, topic: Topic, **settings: Any) -> Counts
     return counts
 
 
-def totals(counts: Counts, *names: str) -> list[float]:
+def totals(counts: RequestCounts, *names: str) -> list[float]:
     """Return counts, of this process as if it had died, too."""
     running, dead = counts.totals()
     return [count_of(name, running + dead) for name in names]

@@ -143,7 +143,7 @@ def publish(path: Path, model: sl.FTRLClassifier, version: int) -> None:
     header, content = export.copy(model, model.reader).content()
     assert isinstance(model.reader, sl.Names)
     directory.append_names(path / "names-0000000001.jsonl", model.reader.saved_names(), start=True)
-    name = directory.Entry(1, version, "one").name
+    name = directory.SnapshotFile(1, version, "one").name
     directory.write(
         path / name, header, content, learner="one", version=(1, version),
         names_file="names-0000000001.jsonl",

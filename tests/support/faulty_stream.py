@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pytest
 
     from streamlearn.stream import Records
-    from streamlearn.telemetry import Server
+    from streamlearn.telemetry import TelemetryServer
 
 # the fault that each alert detects; without it the alert's expression has no data
 FAULTS = {
@@ -100,7 +100,7 @@ class Output(Sink):
 
 
 @contextlib.contextmanager
-def silent(server: Server) -> Iterator[None]:
+def silent(server: TelemetryServer) -> Iterator[None]:
     """Stop the server for a while."""
     server.stop()
     yield

@@ -26,7 +26,7 @@ from tests.support.running import running, wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from streamlearn.telemetry import Server
+    from streamlearn.telemetry import TelemetryServer
 
 CONFIG = Path(__file__).parents[2] / "config"
 SPEED = 200  # how much faster the live rules are
@@ -111,7 +111,7 @@ class Live(NamedTuple):
     address: str
     ill: FaultyStream  # many events
     stalled: FaultyStream  # few events
-    server: Server  # of the third, with few events too
+    server: TelemetryServer  # of the third, with few events too
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from streamlearn.telemetry.routes import Access
-from streamlearn.telemetry.server import Request, Response, Server
+from streamlearn.telemetry.server import Request, Response, TelemetryServer
 from tests.support.running import http_get
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ def answer(request: Request) -> Response:
 
 
 @contextlib.contextmanager
-def serving(**options: float) -> Iterator[Server]:
-    server = Server("127.0.0.1", 0, answer, **options)  # type: ignore[arg-type]
+def serving(**options: float) -> Iterator[TelemetryServer]:
+    server = TelemetryServer("127.0.0.1", 0, answer, **options)  # type: ignore[arg-type]
     server.start()
     try:
         yield server
@@ -37,7 +37,7 @@ def serving(**options: float) -> Iterator[Server]:
         assert "http" not in {thread.name for thread in threading.enumerate()}
 
 
-def say(server: Server, *pieces: bytes) -> bytes:
+def say(server: TelemetryServer, *pieces: bytes) -> bytes:
     """Send bytes and return everything received until the server closes the connection."""
     with socket.create_connection(("127.0.0.1", server.port), 20) as sock:
         for piece in pieces:
@@ -115,7 +115,7 @@ def test_a_client_that_does_not_finish_its_request_is_disconnected() -> None:
 
 def test_an_address_in_use_is_an_error_at_start() -> None:
     with serving() as server, pytest.raises(OSError, match=str(errno.EADDRINUSE)):
-        Server("127.0.0.1", server.port, answer).start()
+        TelemetryServer("127.0.0.1", server.port, answer).start()
 
 
 TOKEN = {"authorization": "Bearer s3cret"}

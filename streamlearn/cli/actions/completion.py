@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from streamlearn.cli.parsing import Options, Parser
+    from streamlearn.cli.parsing import CommandParser, Options
 
 
 def run(options: Options) -> int:
@@ -25,14 +25,14 @@ def run(options: Options) -> int:
     return 0
 
 
-def flags(parser: Parser) -> Iterator[argparse.Action]:
+def flags(parser: CommandParser) -> Iterator[argparse.Action]:
     """Yield the options of a command."""
     for action in parser.actions:
         if action.option_strings:
             yield action
 
 
-def bash(known: dict[str, Parser]) -> Iterator[str]:
+def bash(known: dict[str, CommandParser]) -> Iterator[str]:
     """Complete commands and options by word, all else by file name."""
     yield "_streamlearn() {"
     yield '  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}"'
@@ -59,7 +59,7 @@ def bash(known: dict[str, Parser]) -> Iterator[str]:
     yield "complete -o default -F _streamlearn streamlearn"
 
 
-def zsh(known: dict[str, Parser]) -> Iterator[str]:
+def zsh(known: dict[str, CommandParser]) -> Iterator[str]:
     """Complete commands and options with their help, all else by file name."""
     yield "#compdef streamlearn"
     yield "local -a subcommands=("  # `commands` is a parameter of zsh itself
@@ -80,7 +80,7 @@ def zsh(known: dict[str, Parser]) -> Iterator[str]:
     yield "esac"
 
 
-def fish(known: dict[str, Parser]) -> Iterator[str]:
+def fish(known: dict[str, CommandParser]) -> Iterator[str]:
     """Complete commands and options with their help, all else by file name."""
     for name, parser in known.items():
         help_text = shlex.quote(plain(parser.description))
@@ -98,7 +98,7 @@ def fish(known: dict[str, Parser]) -> Iterator[str]:
             yield f"{here} -f -a {shlex.quote(' '.join(choices(parser)))}"
 
 
-def choices(parser: Parser) -> list[str]:
+def choices(parser: CommandParser) -> list[str]:
     """Return the choices of positional arguments."""
     actions = parser.actions
     return [str(one) for a in actions if not a.option_strings for one in a.choices or ()]

@@ -46,7 +46,7 @@ SHARE = 0.2  # of --seconds, for the hindsight of each point before the last
 
 
 @dataclass
-class Entry:
+class Contender:
     """A learner and its curves."""
 
     name: str
@@ -116,7 +116,7 @@ def run(options: Options) -> int:
     guesses = understand(given, source, options)
     settings = guesses.settings
     shared = config.feature_reader(settings.features)
-    entries: list[Entry] = []
+    entries: list[Contender] = []
     for name, made in models(options, settings.learners[0].task).items():
         model = made.clone({"features": shared})
         key = sample_key(model)
@@ -145,7 +145,7 @@ def run(options: Options) -> int:
     return INTERRUPTED if interrupted else 0
 
 
-def learn(batches: Pass, entries: list[Entry], seconds: float) -> bool:
+def learn(batches: Pass, entries: list[Contender], seconds: float) -> bool:
     """Learn all batches and add the points; return False if interrupted."""
     try:
         for events in batches:
@@ -199,14 +199,14 @@ def models(options: Options, task: str) -> dict[str, Model]:
     return found
 
 
-def entry(name: str, model: Model, options: Options, beside: regret.Tracker | None) -> Entry:
+def entry(name: str, model: Model, options: Options, beside: regret.Tracker | None) -> Contender:
     """Return a learner that shares the sample of events, if it can."""
     tracker = regret.Tracker(model, options.memory_bytes, 0, beside)
     others = {measure: ProgressiveCurve() for measure in model.score_measures if measure != "loss"}
-    return Entry(name, model, tracker, measures=others)
+    return Contender(name, model, tracker, measures=others)
 
 
-def present(entries: list[Entry], options: Options) -> None:
+def present(entries: list[Contender], options: Options) -> None:
     """Print the table, and write --png and --html."""
     rows = [row(one) for one in entries]
     curves = {one.name: one.points for one in entries}
@@ -237,7 +237,7 @@ def present(entries: list[Entry], options: Options) -> None:
             sys.stdout.write(f"written: {path}\n")
 
 
-def row(one: Entry) -> dict[str, Any]:
+def row(one: Contender) -> dict[str, Any]:
     """Return the last point of a learner."""
     hidden = {"events", "certified", "why unknown", "hindsight's non-zeros"}
     found = {key: value for key, value in one.points[-1].items() if key not in hidden}
@@ -268,34 +268,36 @@ def bracket(regret: float | None, low: float | None, high: float | None) -> str:
     return middle if middle == ends[0] == ends[1] else f"{middle} ({' .. '.join(ends)})"
 
 
-def panels(entries: list[Entry]) -> list[chart.Panel]:
+def panels(entries: list[Contender]) -> list[chart.ChartPanel]:
     """Return the curves of loss, regret and non-zeros; only comparable ones share an axis."""
 
-    def column(one: Entry, key: str) -> list[float]:
+    def column(one: Contender, key: str) -> list[float]:
         return [math.nan if point[key] is None else point[key] for point in one.points]
 
-    def curve(one: Entry, line: str | None, low: str = "", high: str = "") -> chart.Curve:
+    def curve(one: Contender, line: str | None, low: str = "", high: str = "") -> chart.Curve:
         sides = [column(one, key) if key else [] for key in (line, low, high)]
         return chart.Curve(one.name, column(one, "events"), *sides)
 
     losses = [
-        chart.Panel(f"progressive loss: {kind}", [curve(one, "loss") for one in alike])
+        chart.ChartPanel(f"progressive loss: {kind}", [curve(one, "loss") for one in alike])
         for kind, alike in grouped(entries, lambda one: one.loss_name)
     ]
     regrets = [
-        chart.Panel(
+        chart.ChartPanel(
             f"regret bracket: {kind}",
             [curve(one, "regret", "regret low", "regret high") for one in alike],
         )
         for kind, alike in grouped(entries, lambda one: one.objective_name)
     ]
-    counts = chart.Panel("non-zero weights", [curve(one, "non-zeros") for one in entries])
+    counts = chart.ChartPanel("non-zero weights", [curve(one, "non-zeros") for one in entries])
     return [*losses, *regrets, counts]
 
 
-def grouped(entries: list[Entry], kind: Callable[[Entry], str]) -> list[tuple[str, list[Entry]]]:
+def grouped(
+    entries: list[Contender], kind: Callable[[Contender], str]
+) -> list[tuple[str, list[Contender]]]:
     """Group comparable learners, in their order."""
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[Contender]] = {}
     for one in entries:
         found.setdefault(kind(one), []).append(one)
     return list(found.items())

@@ -91,7 +91,7 @@ def save_model(source: Path, path: Path) -> None:
     model, notes = saved.load(str(source))
     path.mkdir()
     fields = build.fields_of(notes)
-    serving.save(model, path / directory.Entry(0, model.steps, "model").name, fields=fields)
+    serving.save(model, path / directory.SnapshotFile(0, model.steps, "model").name, fields=fields)
 
 
 def save_checkpoint(source: Path, path: Path) -> None:
@@ -102,6 +102,6 @@ def save_checkpoint(source: Path, path: Path) -> None:
     path.mkdir()
     for name in found[1]["learners"]:
         model, _ = saved.load(str(source), name)
-        entry = directory.Entry(found[0].epoch, model.steps, name)
+        entry = directory.SnapshotFile(found[0].epoch, model.steps, name)
         version = serving.Version(entry.epoch, entry.events)
         serving.save(model, path / entry.name, name, version=version)

@@ -35,7 +35,7 @@ from streamlearn.stream.sources.parts import SourcePart
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
-    from streamlearn.cli.progressive import Point
+    from streamlearn.cli.progressive import CurvePoint
     from streamlearn.cli.saved import Model
     from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
@@ -251,7 +251,7 @@ class Trainer:
             if first and (not self.history or end.events > self.history[-1]["events"]):
                 self.history.append(row(end))
 
-    def report(self, point: Point, events: Events, scores: Array, known: Array | None) -> None:
+    def report(self, point: CurvePoint, events: Events, scores: Array, known: Array | None) -> None:
         """Keep a point, and print its line."""
         first = not self.history
         if len(self.curves) == 1:
@@ -302,7 +302,7 @@ class Trainer:
         return found
 
 
-def row(point: Point) -> dict[str, Any]:
+def row(point: CurvePoint) -> dict[str, Any]:
     """Return a point as it is printed and saved."""
     return {"events": point.events, "loss": point.loss, "since last": point.since}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from streamlearn.cli.options import add_config, add_json
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "validate a configuration file and print the resolved plan, secrets masked"
 EXAMPLES = """\
@@ -16,7 +16,7 @@ EXAMPLES = """\
 """
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_config(parser)
     add_json(parser)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "print the completion script of a shell"
 EXAMPLES = """\
@@ -15,6 +15,6 @@ EXAMPLES = """\
 """
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     parser.add_argument("shell", choices=["bash", "zsh", "fish"], help="the shell")

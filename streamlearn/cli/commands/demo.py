@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from streamlearn.cli.parsing import seed, whole
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "watch five learners on a synthetic click stream; needs no Kafka and no files"
 EXAMPLES = """\
@@ -17,7 +17,7 @@ EXAMPLES = """\
 """
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     parser.add_argument(
         "--events",

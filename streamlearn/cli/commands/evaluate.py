@@ -8,7 +8,7 @@ from streamlearn.cli.options import add_features, add_format, add_guess, add_jso
 from streamlearn.cli.parsing import seconds, whole
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "compare learners on files: loss, regret against the best model in hindsight, non-zeros"
 EXAMPLES = """\
@@ -18,7 +18,7 @@ EXAMPLES = """\
 """
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_format(parser)
     add_features(parser)

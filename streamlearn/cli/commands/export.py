@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from streamlearn.cli.options import add_model
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "write a model for other programs: as JSON, a SQL expression or a scikit-learn pipeline"
 EXAMPLES = """\
@@ -17,7 +17,7 @@ EXAMPLES = """\
 """
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_model(parser)
     parser.add_argument("--to", choices=["json", "sql", "sklearn"], required=True, help="the form")

@@ -8,7 +8,7 @@ from streamlearn.cli.options import add_json, add_model
 from streamlearn.cli.parsing import whole
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "show a model: its largest weights, how it was made, or why it predicts what it predicts"
 EXAMPLES = """\
@@ -18,7 +18,7 @@ EXAMPLES = """\
 """
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_model(parser)
     parser.add_argument(

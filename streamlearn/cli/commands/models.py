@@ -8,7 +8,7 @@ from streamlearn.cli.options import add_json
 from streamlearn.cli.parsing import whole
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "list, compare and roll back the checkpoints of a daemon"
 EXAMPLES = """\
@@ -19,7 +19,7 @@ EXAMPLES = """\
 """
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     parser.add_argument("action", choices=["list", "diff", "rollback"], help="what to do")
     parser.add_argument("location", metavar="PATH", help="the daemon's checkpoint.path")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from streamlearn.cli.options import add_format
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "print a model's predictions for the events of files, one line per event, in order"
 EXAMPLES = """\
@@ -17,7 +17,7 @@ EXAMPLES = """\
 """
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     parser.add_argument("model", metavar="MODEL", help="a model file or a daemon's checkpoint.path")
     add_format(parser)

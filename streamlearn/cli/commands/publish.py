@@ -8,7 +8,7 @@ from streamlearn.cli.options import add_broker, add_files, delimiter
 from streamlearn.cli.parsing import seed, whole
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "write the lines of files, or a synthetic stream, to a Kafka topic, one record per line"
 EXAMPLES = """\
@@ -20,7 +20,7 @@ EXAMPLES = """\
 """
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_files(parser, "*")
     parser.add_argument("--topic", required=True, help="the topic, which must exist")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from streamlearn.cli.options import add_config, add_json
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "send dead letters back to the topics that they came from, each once"
 EXAMPLES = """\
@@ -20,7 +20,7 @@ Every consumer of those topics sees the records again; the headers streamlearn.o
 """
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_config(parser)
     parser.add_argument(

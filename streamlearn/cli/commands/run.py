@@ -8,7 +8,7 @@ from streamlearn.cli.options import add_config
 from streamlearn.daemon.process.exits import DESCRIPTIONS
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "run the daemon: consume, predict, learn, checkpoint"
 EXAMPLES = """\
@@ -22,7 +22,7 @@ exit codes:
 """ + "\n".join(f"  {code:2d} {text}" for code, text in DESCRIPTIONS.items())
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_config(parser)
     parser.add_argument(

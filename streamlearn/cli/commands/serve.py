@@ -8,7 +8,7 @@ from streamlearn.cli.options import add_json
 from streamlearn.cli.parsing import whole
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "serve predictions over HTTP, from the model that a daemon is learning"
 EXAMPLES = """\
@@ -22,7 +22,7 @@ EXAMPLES = """\
 ACTIONS = ("promote", "revert", "history", "arms")
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     parser.add_argument(
         "action",

@@ -10,7 +10,7 @@ from streamlearn.cli.options import add_features, add_format, add_json, add_regr
 from streamlearn.cli.parsing import seconds, whole
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "find the best fixed model of files, with a certified gap, in threads or on Ray"
 EXAMPLES = """\
@@ -20,7 +20,7 @@ EXAMPLES = """\
 """
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_format(parser)
     add_features(parser)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from streamlearn.cli.options import add_format, add_json
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "measure a model on files without learning: loss, ROC area, calibration, importance"
 EXAMPLES = """\
@@ -17,7 +17,7 @@ EXAMPLES = """\
 """
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     parser.add_argument("model", metavar="MODEL", help="a model file or a daemon's checkpoint.path")
     add_format(parser)

@@ -10,7 +10,7 @@ from streamlearn.cli.options import add_features, add_format, add_guess, add_jso
 from streamlearn.cli.parsing import whole
 
 if TYPE_CHECKING:
-    from streamlearn.cli.parsing import Parser
+    from streamlearn.cli.parsing import CommandParser
 
 HELP = "learn a model from files and print its progressive loss at growing intervals"
 EXAMPLES = """\
@@ -22,7 +22,7 @@ EXAMPLES = """\
 """
 
 
-def arguments(parser: Parser) -> None:
+def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_format(parser)
     add_features(parser)

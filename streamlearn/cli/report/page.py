@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import streamlearn
-from streamlearn.cli.report.panels import Panel, panels
+from streamlearn.cli.report.panels import ReportPanel, panels
 from streamlearn.cli.report.words import sentences
 from streamlearn.cli.tables import cell
 from streamlearn.config.expressions import unparse
@@ -47,7 +47,7 @@ def page(title: str, tested: Tested, notes: Mapping[str, Any], command: Sequence
     )
 
 
-def section(panel: Panel) -> str:
+def section(panel: ReportPanel) -> str:
     """Return a panel as HTML."""
     kind = ' class="wide"' if panel.wide else ""
     return (

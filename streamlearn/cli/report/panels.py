@@ -31,7 +31,7 @@ TAILS = (0.002, 0.998)  # of the scores that are drawn
 WIDE_RATIO = 8.0  # of the largest and the smallest probability: an axis of log-odds shows both
 
 
-class Panel(NamedTuple):
+class ReportPanel(NamedTuple):
     """A titled part of the page."""
 
     title: str
@@ -40,7 +40,7 @@ class Panel(NamedTuple):
     wide: bool = False
 
 
-def panels(tested: Tested, notes: Mapping[str, Any]) -> Iterator[Panel]:
+def panels(tested: Tested, notes: Mapping[str, Any]) -> Iterator[ReportPanel]:
     """Yield the panels of a model."""
     quality = tested.quality
     if isinstance(quality, ClassifierQuality) and quality.binary:
@@ -63,7 +63,7 @@ def panels(tested: Tested, notes: Mapping[str, Any]) -> Iterator[Panel]:
         yield training(history)
 
 
-def roc(groups: ScoredGroups) -> Panel:
+def roc(groups: ScoredGroups) -> ReportPanel:
     """Return the ROC curve."""
     chart = Chart(shares("false positive rate"), shares("true positive rate"))
     false, true = roc_curve(groups)
@@ -73,10 +73,10 @@ def roc(groups: ScoredGroups) -> Panel:
     area = cell(roc_area(groups))
     keys = legend([("first", f"this model, area {area}"), ("ideal", "at random, area 0.5")])
     text = "Of the positive events, how many are found at each rate of false alarms."
-    return Panel("ROC", text, figure(chart, f"ROC curve, area {area}", keys))
+    return ReportPanel("ROC", text, figure(chart, f"ROC curve, area {area}", keys))
 
 
-def recall(groups: ScoredGroups) -> Panel:
+def recall(groups: ScoredGroups) -> ReportPanel:
     """Return precision over recall."""
     chart = Chart(shares("recall"), shares("precision"))
     found, precision = precision_recall(groups)
@@ -91,10 +91,10 @@ def recall(groups: ScoredGroups) -> Panel:
         [("first", f"this model, average {average}"), ("ideal", f"at random, {base:.1%}")]
     )
     text = "Of the events that are called positive, how many are, as more of them are to be found."
-    return Panel("Precision and recall", text, figure(chart, "precision over recall", keys))
+    return ReportPanel("Precision and recall", text, figure(chart, "precision over recall", keys))
 
 
-def reliability(groups: ScoredGroups) -> Panel:
+def reliability(groups: ScoredGroups) -> ReportPanel:
     """Return true over predicted shares of positives."""
     bins = calibration(groups)
     spread = 2.0 * np.sqrt(bins.positive * (1.0 - bins.positive) / bins.weight)
@@ -117,10 +117,10 @@ def reliability(groups: ScoredGroups) -> Panel:
     chart.dots(bins.predicted, bins.positive, texts, "first")
     keys = legend([("first", "bins of equal weight, ± 2 standard errors"), ("ideal", "ideal")])
     text = f"Calibration error {cell(bins.error)}: the mean distance of dots and ideal."
-    return Panel("Calibration", text, figure(chart, "true over predicted shares", keys))
+    return ReportPanel("Calibration", text, figure(chart, "true over predicted shares", keys))
 
 
-def scores(groups: ScoredGroups, quality: ClassifierQuality) -> Panel:
+def scores(groups: ScoredGroups, quality: ClassifierQuality) -> ReportPanel:
     """Return the distributions of the scores of both classes."""
     weight = groups.positive + groups.negative
     places, name = groups.scores, "score"
@@ -139,7 +139,7 @@ def scores(groups: ScoredGroups, quality: ClassifierQuality) -> Panel:
     labels = [str(label) for label in quality.model.labels]
     keys = legend([("first", labels[-1]), ("second", labels[0])])
     text = "The less the two classes overlap, the better the model tells them apart."
-    return Panel("Scores", text, figure(chart, "distributions of scores by class", keys))
+    return ReportPanel("Scores", text, figure(chart, "distributions of scores by class", keys))
 
 
 def heights(places: Any, weights: Any) -> Any:
@@ -167,7 +167,7 @@ def limits(places: Any, weight: Any, name: str, *, probability: bool) -> Axis:
     return log_odds(name, max(low, 1e-6), min(high, 1.0 - 1e-6))
 
 
-def confusion(quality: ClassifierQuality) -> Panel:
+def confusion(quality: ClassifierQuality) -> ReportPanel:
     """Return how often each label is taken for each other one."""
     labels = [escape(str(label)) for label in quality.model.labels]
     table = quality.confusion
@@ -187,7 +187,7 @@ def confusion(quality: ClassifierQuality) -> Panel:
         f"<tbody>{rows}<tr><th>precision</th>{last}<td></td></tr></tbody></table></div>"
     )
     text = "True labels in rows, predicted ones in columns."
-    return Panel("Confusion", text, body, wide=True)
+    return ReportPanel("Confusion", text, body, wide=True)
 
 
 def share(part: float, whole: float) -> str:
@@ -195,7 +195,7 @@ def share(part: float, whole: float) -> str:
     return f"{part / whole:.1%}" if whole else "-"
 
 
-def predictions(quality: RegressorQuality) -> Panel:
+def predictions(quality: RegressorQuality) -> ReportPanel:
     """Return true over predicted labels."""
     weight, predicted, true = quality.by_prediction()
     both = np.concatenate([predicted, true])
@@ -213,10 +213,10 @@ def predictions(quality: RegressorQuality) -> Panel:
     chart.dots(predicted, true, texts, "first")
     keys = legend([("first", "mean label, in bins of equal weight"), ("ideal", "ideal")])
     text = "Where dots leave the line, predictions of this size are too high or too low."
-    return Panel("Predictions", text, figure(chart, "labels over predictions", keys))
+    return ReportPanel("Predictions", text, figure(chart, "labels over predictions", keys))
 
 
-def residuals(quality: RegressorQuality) -> Panel:
+def residuals(quality: RegressorQuality) -> ReportPanel:
     """Return the distribution of the errors."""
     places, weight = quality.residuals()
     x = limits(places, weight, "prediction - label", probability=False)
@@ -225,10 +225,10 @@ def residuals(quality: RegressorQuality) -> Panel:
     chart.area(centers(x), height, "first")
     chart.line(centers(x), height, "first")
     text = "How far predictions are off, but for the most extreme ones."
-    return Panel("Errors", text, figure(chart, "distribution of errors", ""))
+    return ReportPanel("Errors", text, figure(chart, "distribution of errors", ""))
 
 
-def importance(tested: Tested) -> Iterator[Panel]:
+def importance(tested: Tested) -> Iterator[ReportPanel]:
     """Yield the shares of fields in the scores."""
     found = tested.importance.shares()
     if found:
@@ -238,10 +238,10 @@ def importance(tested: Tested) -> Iterator[Panel]:
         if rest:
             some.append((f"{len(rows) - MOST_FIELDS:,} other fields", rest))
         text = "What each field contributes to the scores: its share of the mean |weight x value|."
-        yield Panel("Importance", text, bars(some))
+        yield ReportPanel("Importance", text, bars(some))
 
 
-def losses(tested: Tested) -> Panel:
+def losses(tested: Tested) -> ReportPanel:
     """Return the loss over the files."""
     ends, means = tested.losses.means()
     constant = tested.quality.facts().get("constant's loss")
@@ -256,10 +256,10 @@ def losses(tested: Tested) -> Panel:
     x, y = (ends, means) if len(ends) > 1 else (np.array([0.0, ends[-1]]), np.repeat(means, 2))
     chart.line(x, y, "first")
     text = "In the order of the files. A loss that grows means that the stream has changed."
-    return Panel("Loss over time", text, figure(chart, "loss over the files", legend(keys)))
+    return ReportPanel("Loss over time", text, figure(chart, "loss over the files", legend(keys)))
 
 
-def training(history: Sequence[Mapping[str, Any]]) -> Panel:
+def training(history: Sequence[Mapping[str, Any]]) -> ReportPanel:
     """Return the progressive loss of the training."""
     events = np.array([float(point["events"]) for point in history])
     means = np.array([float(point["loss"]) for point in history])
@@ -271,7 +271,7 @@ def training(history: Sequence[Mapping[str, Any]]) -> Panel:
     chart = Chart(x, linear("loss", 0.0, 1.05 * float(means.max())))
     chart.line(events, means, "first")
     text = "The mean loss of events before they were learned."
-    return Panel("Training", text, figure(chart, "progressive loss of the training", ""))
+    return ReportPanel("Training", text, figure(chart, "progressive loss of the training", ""))
 
 
 def figure(chart: Chart, label: str, keys: str) -> str:

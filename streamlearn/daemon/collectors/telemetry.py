@@ -30,8 +30,8 @@ from streamlearn.telemetry import (
     History,
     LastMinutes,
     Routes,
-    Server,
     ShownInvalidRecord,
+    TelemetryServer,
 )
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class TelemetryCollector(Observer):
             local=is_loopback(given.host),
         )
         routes = Routes(self.board, self.history, self.recent, self.health, access)
-        self.server = Server(given.host, given.port, routes.answer)
+        self.server = TelemetryServer(given.host, given.port, routes.answer)
         self.serving: bool | None = None if serve else False  # None: not yet tried
         self.learners: Learners | None = None
         self.counts = CountsCollector(self.board, clock)

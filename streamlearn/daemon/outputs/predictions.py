@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 SCHEMA = b"1"  # version of the published records: docs/reference/predictions.md
 
 
-class Prediction(msgspec.Struct):
+class PublishedPrediction(msgspec.Struct):
     """The published prediction of one event; fields that do not apply are omitted."""
 
     id: str | None
@@ -94,7 +94,9 @@ class PredictionPublisher:
             )
             steps = result.steps[chosen].tolist()
             ids = events.id_texts(chosen)
-            predictions = map(Prediction, ids, values, repeat(learner.name), steps, *fields)
+            predictions = map(
+                PublishedPrediction, ids, values, repeat(learner.name), steps, *fields
+            )
             which, at = polled.find(events.index[chosen])
             places = zip(which.tolist(), at.tolist(), strict=True)
             while some := list(islice(predictions, RECORDS_PER_SEND)):
@@ -111,7 +113,9 @@ class PredictionPublisher:
                     ]
                 self.sink.send_all(sent)
 
-    def _shrink_to_fit(self, record: Record, prediction: Prediction, max_bytes: int) -> Record:
+    def _shrink_to_fit(
+        self, record: Record, prediction: PublishedPrediction, max_bytes: int
+    ) -> Record:
         """Drop key and id of a record that is too large for its topic.
 
         Otherwise one event with a huge key would stop the daemon, again after each restart.
@@ -136,7 +140,7 @@ class PredictionPublisher:
         ]
 
 
-def encode(predictions: list[Prediction], writer: Writer | None) -> list[bytes]:
+def encode(predictions: list[PublishedPrediction], writer: Writer | None) -> list[bytes]:
     """Return the values of records, by a writer or in JSON."""
     if writer is None:
         text = ENCODER.encode_lines(predictions)
@@ -144,7 +148,7 @@ def encode(predictions: list[Prediction], writer: Writer | None) -> list[bytes]:
     return [writer.write(set_fields(one)) for one in predictions]
 
 
-def set_fields(prediction: Prediction) -> dict[str, Any]:
+def set_fields(prediction: PublishedPrediction) -> dict[str, Any]:
     """Return the fields of a prediction that have a value."""
     found = msgspec.structs.asdict(prediction)
     return {

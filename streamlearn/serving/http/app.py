@@ -19,8 +19,8 @@ from streamlearn.serving.http.answering import Answering
 from streamlearn.serving.http.follower import Follower
 from streamlearn.serving.http.guard import Guard, respond
 from streamlearn.serving.http.log import ImpressionLog
-from streamlearn.serving.http.metrics import COUNTS, Counts, Exposition
-from streamlearn.serving.http.predicting import Problem, Refusal
+from streamlearn.serving.http.metrics import COUNTS, Exposition, RequestCounts
+from streamlearn.serving.http.predicting import Refusal, RequestProblem
 from streamlearn.serving.http.reading import LINES, Disconnected, RequestError, read, split
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Service:
         self.options = options
         self.follower = Follower(options.path, options.settings.learners)
         self.answering = Answering(options, self.follower)
-        self.counts = Counts(options.counts, options.arms)
+        self.counts = RequestCounts(options.counts, options.arms)
         self.exposition = Exposition(self.counts, self.follower)
         self.log = None if options.log is None else ImpressionLog(options.log, self.counts)
         self.draining = False
@@ -242,7 +242,7 @@ async def refused(_: Request, error: Exception) -> Response:
     status, headers = 500, {}
     if isinstance(error, RequestError):
         status, headers = error.status, error.headers
-    found = encoded(Refusal(Problem(str(error))), status)
+    found = encoded(Refusal(RequestProblem(str(error))), status)
     found.headers.update({name.replace("_", "-"): value for name, value in headers.items()})
     if status in {408, 413}:  # the rest of the body is not read
         found.headers["connection"] = "close"
@@ -256,14 +256,14 @@ async def gone(_: Request, __: Exception) -> Response:
 
 async def failed(_: Request, __: Exception) -> Response:
     """Answer without details; they are logged."""
-    return encoded(Refusal(Problem("internal error")), 500)
+    return encoded(Refusal(RequestProblem("internal error")), 500)
 
 
 async def unknown_route(_: Request, error: Exception) -> Response:
     """Answer a request for a path or a method that there is not."""
     status = error.status_code if isinstance(error, HTTPException) else 404
     reason = "method not allowed" if status == 405 else "not found; /openapi.json lists the paths"
-    found = encoded(Refusal(Problem(reason)), status)
+    found = encoded(Refusal(RequestProblem(reason)), status)
     found.headers.update((error.headers or {}) if isinstance(error, HTTPException) else {})
     return found
 

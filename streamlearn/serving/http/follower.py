@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from streamlearn.serving.directory import Entry
+    from streamlearn.serving.directory import SnapshotFile
 
 LOG = logging.getLogger("streamlearn.serve")
 
@@ -27,13 +27,13 @@ class Follower:
         self.learners = learners
         self.snapshots: dict[str, Snapshot] = {}
         self.promoted: str | None = None  # the learner that serves everybody
-        self._entries: dict[str, Entry] = {}
-        self._failed: set[Entry] = set()
+        self._entries: dict[str, SnapshotFile] = {}
+        self._failed: set[SnapshotFile] = set()
         self._damage = ""  # of the promotions, if any
 
-    def newer(self) -> list[Entry]:
+    def newer(self) -> list[SnapshotFile]:
         """Return the newest snapshots of the directory that are not in use."""
-        newest: dict[str, Entry] = {}
+        newest: dict[str, SnapshotFile] = {}
         for entry in directory.entries(self.path):
             wanted = not self.learners or entry.learner in self.learners
             if wanted and entry not in self._failed:
@@ -65,12 +65,12 @@ class Follower:
         else:
             self.promoted, self._damage = promotions.current(changes), ""
 
-    def before(self, entry: Entry) -> Snapshot | None:
+    def before(self, entry: SnapshotFile) -> Snapshot | None:
         """Return the snapshot whose names a new one may share: its own, or another learner's."""
         own = self.snapshots.get(entry.learner)
         return own or next(iter(self.snapshots.values()), None)
 
-    def use(self, entry: Entry, snapshot: Snapshot) -> None:
+    def use(self, entry: SnapshotFile, snapshot: Snapshot) -> None:
         """Serve a snapshot from the next request on."""
         self.snapshots[entry.learner] = snapshot
         self._entries[entry.learner] = entry

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from streamlearn.serving.http.metrics import COUNTS, ROUTES
-from streamlearn.serving.http.predicting import Problem, Refusal
+from streamlearn.serving.http.predicting import Refusal, RequestProblem
 from streamlearn.serving.http.reading import RequestError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
-    from streamlearn.serving.http.metrics import Counts
+    from streamlearn.serving.http.metrics import RequestCounts
     from streamlearn.serving.http.options import Options
     from streamlearn.serving.http.reading import Message, Receive, Scope, Send
 
@@ -50,7 +50,7 @@ def route_of(path: str) -> int:
 class Guard:
     """An ASGI application around another."""
 
-    def __init__(self, app: ASGIApp, options: Options, counts: Counts) -> None:
+    def __init__(self, app: ASGIApp, options: Options, counts: RequestCounts) -> None:
         self.app = app
         self.counts = counts
         self.limit = options.settings.max_in_flight
@@ -139,7 +139,7 @@ async def refuse(send: Send, error: RequestError) -> None:
     headers = [
         (name.replace("_", "-").encode(), value.encode()) for name, value in error.headers.items()
     ]
-    body = msgspec.json.encode(Refusal(Problem(error.reason)))
+    body = msgspec.json.encode(Refusal(RequestProblem(error.reason)))
     await respond(send, body, status=error.status, headers=headers)
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from streamlearn.kafka.sink import KafkaSink
-    from streamlearn.serving.http.metrics import Counts
+    from streamlearn.serving.http.metrics import RequestCounts
     from streamlearn.serving.http.options import LogOptions
     from streamlearn.stream.sinks.sink import Record
 
@@ -59,7 +59,7 @@ UNLOGGED, REFUSED = COUNTS.index("unlogged_events"), COUNTS.index("log_refused_r
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class PendingRecords:
     """The records of a request."""
 
     records: Sequence[Record]
@@ -70,13 +70,13 @@ class Entry:
 class ImpressionLog:
     """The log of a process; all methods are called in its event loop."""
 
-    def __init__(self, options: LogOptions, counts: Counts) -> None:
+    def __init__(self, options: LogOptions, counts: RequestCounts) -> None:
         self.settings = options.settings
         self.counts = counts
         self.waiting = 0  # bytes that are not stored
         self._answers: deque[tuple[float, asyncio.Future[bool]]] = deque()  # that wait, in order
-        self._entries: SimpleQueue[Entry | None] = SimpleQueue()
-        self._writer = Writer(options, self._entries, self._stored)
+        self._entries: SimpleQueue[PendingRecords | None] = SimpleQueue()
+        self._writer = LogWriter(options, self._entries, self._stored)
 
     def start(self) -> None:
         """Start the writer."""
@@ -91,7 +91,9 @@ class ImpressionLog:
         if self.waiting and self.waiting + size > self.settings.buffer_bytes:
             self._full(len(records))
             return
-        entry = Entry(records, size, self._answer() if self.settings.ack == "before" else None)
+        entry = PendingRecords(
+            records, size, self._answer() if self.settings.ack == "before" else None
+        )
         self.waiting += size
         self.counts.add(ACCEPTED, len(records))
         self._entries.put(entry)
@@ -124,7 +126,7 @@ class ImpressionLog:
             raise RequestError(503, "predictions cannot be logged now; retry", retry_after="1")
         self.counts.add(UNLOGGED, events)
 
-    def _stored(self, batch: Sequence[Entry]) -> None:
+    def _stored(self, batch: Sequence[PendingRecords]) -> None:
         """Count what the writer has stored, and wake who waits for it."""
         for entry in batch:
             self.waiting -= entry.size
@@ -142,14 +144,14 @@ class ImpressionLog:
             LOG.error("the log could not be written: %d bytes are lost", self.waiting)
 
 
-class Writer:
+class LogWriter:
     """The thread that writes batches, one after the other."""
 
     def __init__(
         self,
         options: LogOptions,
-        entries: SimpleQueue[Entry | None],
-        stored: Callable[[Sequence[Entry]], None],
+        entries: SimpleQueue[PendingRecords | None],
+        stored: Callable[[Sequence[PendingRecords]], None],
     ) -> None:
         self._loop: asyncio.AbstractEventLoop
         self.settings = options.settings
@@ -176,7 +178,7 @@ class Writer:
         if self._sink is not None:
             self._sink.close()
 
-    def _take(self) -> list[Entry]:
+    def _take(self) -> list[PendingRecords]:
         """Wait for entries and take all there are; none after the last."""
         if self._closing or (first := self.entries.get()) is None:
             return []
@@ -193,7 +195,7 @@ class Writer:
                 return batch
             batch.append(entry)
 
-    def _write(self, batch: Sequence[Entry]) -> bool:
+    def _write(self, batch: Sequence[PendingRecords]) -> bool:
         """Write a batch until it is stored; return False if a shutdown ends this."""
         records = [record for entry in batch for record in entry.records]
         fitting, sent = records, 0  # how many the sink has taken; it repeats them itself

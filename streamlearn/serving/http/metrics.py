@@ -1,4 +1,4 @@
-"""Counts of all processes of a server, in files that they map into memory.
+"""RequestCounts of all processes of a server, in files that they map into memory.
 
 Each process counts in a file of its own; whichever is scraped adds them up. The file of a process
 that died stays, so that no counter goes back.
@@ -51,7 +51,7 @@ def described(name: str) -> tuple[str, str]:
     return f"{PREFIX}serve_{name}", metric.help
 
 
-class Counts:
+class RequestCounts:
     """The counts of this process."""
 
     def __init__(self, path: Path, arms: Sequence[str] = ()) -> None:
@@ -108,7 +108,7 @@ def alive(name: str) -> bool:
 class ServeCollector(Collector):
     """The metrics of a server."""
 
-    def __init__(self, counts: Counts, follower: Follower) -> None:
+    def __init__(self, counts: RequestCounts, follower: Follower) -> None:
         self.counts = counts
         self.follower = follower
 
@@ -167,7 +167,7 @@ def count_of(name: str, numbers: Numbers) -> float:
 class Exposition:
     """The metrics in the format that a client accepts."""
 
-    def __init__(self, counts: Counts, follower: Follower) -> None:
+    def __init__(self, counts: RequestCounts, follower: Follower) -> None:
         self.registry = CollectorRegistry()
         self.registry.register(ServeCollector(counts, follower))
         ProcessCollector(registry=self.registry)

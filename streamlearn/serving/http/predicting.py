@@ -44,7 +44,7 @@ class Prediction(msgspec.Struct):
     id: str | UnsetType = UNSET
 
 
-class Problem(msgspec.Struct, omit_defaults=True):
+class RequestProblem(msgspec.Struct, omit_defaults=True):
     """What is wrong with an event or a request."""
 
     reason: str
@@ -54,7 +54,7 @@ class Problem(msgspec.Struct, omit_defaults=True):
 class Refusal(msgspec.Struct):
     """The answer for an invalid event or request."""
 
-    error: Problem
+    error: RequestProblem
 
 
 class Predictor:
@@ -109,7 +109,7 @@ class Predictor:
         for index, one in zip(self.events.index.tolist(), found, strict=True):
             answers[index] = one
         for bad in self.events.invalid:
-            answers[bad.number] = Refusal(Problem(bad.reason, bad.field))
+            answers[bad.number] = Refusal(RequestProblem(bad.reason, bad.field))
         return answers
 
     def of_output(self, scores: Sequence[float]) -> list[Prediction]:

@@ -28,7 +28,7 @@ RESTART_SECONDS = 0.5
 GARBAGE_OBJECTS = 20_000  # allocated between two garbage collections
 
 
-class Server(uvicorn.Server):
+class PredictionServer(uvicorn.Server):
     """A server that drains before it stops.
 
     After the first signal, health is "not ready" and each answer closes its connection, so that
@@ -94,7 +94,7 @@ def serve_process(options: Options, listening: socket.socket) -> int:
         ssl_certfile=options.settings.certfile,
         ssl_keyfile=options.settings.keyfile,
     )
-    server = Server(config, guard, options)
+    server = PredictionServer(config, guard, options)
     try:
         server.run(sockets=[listening])
     except KeyboardInterrupt:

@@ -4,7 +4,7 @@ from typing import Self, final
 from streamlearn.stream.formats.avro_plan import Node
 from streamlearn.stream.formats.binary import BinaryDecoder
 
-class Plan:
+class AvroPlan:
     def __new__(cls, nodes: Sequence[Node]) -> Self: ...
 
 @final

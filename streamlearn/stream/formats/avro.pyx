@@ -58,7 +58,7 @@ cdef struct Node:
     double scale
 
 
-cdef class Plan:
+cdef class AvroPlan:
     """What the bytes of one schema are."""
 
     cdef Node* node
@@ -112,7 +112,7 @@ cdef class AvroDecoder(BinaryDecoder):
     [(1, 'ad', "field 'ad' is longer than the record, at byte 1")]
     """
 
-    cdef Plan plan
+    cdef AvroPlan plan
     cdef int64_t items  # of all arrays and maps that the record may still have
     cdef char[36] uuid
     cdef bint splitting  # only lengths matter: values are checked when records are read

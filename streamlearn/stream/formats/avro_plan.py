@@ -71,10 +71,10 @@ def plan(schema: Any, reader: Any = None, references: list[Any] | None = None) -
     named: dict[str, Any] = {}
     for other in references or ():
         parse(other, named)
-    return _Planner(parse(schema, named), named, reader).nodes
+    return _AvroPlanner(parse(schema, named), named, reader).nodes
 
 
-class _Planner:
+class _AvroPlanner:
     """Makes the nodes of one schema; a named type has one for each of the reader's types.
 
     Plans of many schemas share the processor's cache, so equal types have one node.

@@ -5,7 +5,7 @@ from streamlearn.stream.formats.binary import BinaryDecoder
 from streamlearn.stream.formats.protobuf_plan import Message
 
 @final
-class Plan:
+class ProtobufPlan:
     def __new__(cls, messages: Sequence[Message]) -> Self: ...
 
 @final

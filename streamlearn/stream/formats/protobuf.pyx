@@ -98,7 +98,7 @@ cdef struct Entry:  # of a map
 
 
 @cython.final
-cdef class Plan:
+cdef class ProtobufPlan:
     """What the bytes of one message are."""
 
     cdef Message* message
@@ -183,7 +183,7 @@ cdef class ProtobufDecoder(BinaryDecoder):
     (['seconds'], array([7.]))
     """
 
-    cdef Plan plan
+    cdef ProtobufPlan plan
     cdef Part* part
     cdef Py_ssize_t parts, part_room
     cdef Entry* entry

@@ -92,7 +92,7 @@ WITH_PROTOBUF = {
 
 
 @dataclass
-class Member:
+class MessageField:
     """A field of a message."""
 
     number: int
@@ -111,7 +111,7 @@ class Message:
     """A message and its fields, by number."""
 
     kind: int
-    members: list[Member] = field(default_factory=list)
+    members: list[MessageField] = field(default_factory=list)
 
 
 def message_at(files: Mapping[str, bytes], path: Sequence[int]) -> Descriptor:
@@ -204,12 +204,12 @@ def _add(pool: Any, left: dict[str, descriptor_pb2.FileDescriptorProto], name: s
 
 def plan(message: Descriptor) -> list[Message]:
     """Return a message and all that it contains; the first is the message."""
-    planner = _Planner()
+    planner = _ProtobufPlanner()
     planner.number_of(message)
     return planner.messages
 
 
-class _Planner:
+class _ProtobufPlanner:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self._numbers: dict[str, int] = {}
@@ -230,10 +230,10 @@ class _Planner:
             made.members.sort(key=lambda one: one.number)
         return self._numbers[name]
 
-    def _member(self, one: FieldDescriptor, *, repeated: bool) -> Member:
+    def _member(self, one: FieldDescriptor, *, repeated: bool) -> MessageField:
         kind = TYPES[one.type]
         inner = one.message_type
-        return Member(
+        return MessageField(
             number=one.number,
             name=one.name,
             kind=kind,

@@ -9,7 +9,7 @@ from streamlearn.stream.formats.protobuf_plan import KINDS, ORDINARY, WELL_KNOWN
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from streamlearn.stream.formats.protobuf_plan import Member, Message
+    from streamlearn.stream.formats.protobuf_plan import Message, MessageField
 
 PROTOBUF_TYPES = {kind: name.removeprefix("TYPE_").lower() for name, kind in KINDS.items()}
 WELL_KNOWN_TYPES = {
@@ -79,7 +79,7 @@ def protobuf_fields(
             yield path, protobuf_type(messages, member)
 
 
-def protobuf_type(messages: Sequence[Message], member: Member) -> str:
+def protobuf_type(messages: Sequence[Message], member: MessageField) -> str:
     """Describe the type of a field."""
     if member.is_map:
         return f"map of {protobuf_type(messages, messages[member.message].members[1])}"

@@ -11,14 +11,14 @@ from uuid import UUID
 
 from streamlearn.errors import InvalidEventError, RegistryError, SchemaError
 from streamlearn.stream.formats import avro_plan, protobuf_plan
-from streamlearn.stream.formats.avro import Plan as AvroPlan
-from streamlearn.stream.formats.protobuf import Plan as ProtobufPlan
+from streamlearn.stream.formats.avro import AvroPlan
+from streamlearn.stream.formats.protobuf import ProtobufPlan
 from streamlearn.stream.formats.schema_fields import avro_fields, json_fields, protobuf_fields
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
-    from streamlearn.stream.schema_registry import Schema, SchemaRegistry
+    from streamlearn.stream.schema_registry import RegisteredSchema, SchemaRegistry
 
 
 CONTAINER_HEADER = "avro.schema"  # of the records of container files: their schema
@@ -113,10 +113,10 @@ class RegisteredSchemas(Schemas):
         found = self._registry.latest(f"{topic}-value", self.kind)
         return {} if found is None else self._fields(found)
 
-    def _plan(self, schema: Schema, header: bytes) -> Any:
+    def _plan(self, schema: RegisteredSchema, header: bytes) -> Any:
         raise NotImplementedError
 
-    def _fields(self, schema: Schema) -> dict[str, str]:
+    def _fields(self, schema: RegisteredSchema) -> dict[str, str]:
         raise NotImplementedError
 
 
@@ -161,11 +161,11 @@ class RegisteredAvro(RegisteredSchemas):
             avro_plan.plan(reader_schema)  # or every record would be invalid
         self._reader_schema = reader_schema
 
-    def _plan(self, schema: Schema, header: bytes) -> AvroPlan:  # noqa: ARG002 - Protobuf's
+    def _plan(self, schema: RegisteredSchema, header: bytes) -> AvroPlan:  # noqa: ARG002 - Protobuf's
         *imported, text = texts_of(schema)
         return AvroPlan(avro_plan.plan(text, self._reader_schema, imported))
 
-    def _fields(self, schema: Schema) -> dict[str, str]:
+    def _fields(self, schema: RegisteredSchema) -> dict[str, str]:
         return fields_of_avro(*reversed(texts_of(schema)))
 
 
@@ -174,10 +174,10 @@ class RegisteredJSON(RegisteredSchemas):
 
     kind = "JSON"
 
-    def _plan(self, schema: Schema, header: bytes) -> Any:  # noqa: ARG002 - Protobuf's
+    def _plan(self, schema: RegisteredSchema, header: bytes) -> Any:  # noqa: ARG002 - Protobuf's
         return json.loads(schema.text)
 
-    def _fields(self, schema: Schema) -> dict[str, str]:
+    def _fields(self, schema: RegisteredSchema) -> dict[str, str]:
         return dict(json_fields(json.loads(schema.text)))
 
 
@@ -186,13 +186,13 @@ class RegisteredProtobuf(RegisteredSchemas):
 
     kind = "PROTOBUF"
 
-    def _plan(self, schema: Schema, header: bytes) -> ProtobufPlan:
+    def _plan(self, schema: RegisteredSchema, header: bytes) -> ProtobufPlan:
         return ProtobufPlan(self._messages(schema, header[5 if header[0] == 0 else 17 :]))
 
-    def _fields(self, schema: Schema) -> dict[str, str]:
+    def _fields(self, schema: RegisteredSchema) -> dict[str, str]:
         return dict(protobuf_fields(self._messages(schema, b"")))
 
-    def _messages(self, schema: Schema, path: bytes) -> list[protobuf_plan.Message]:
+    def _messages(self, schema: RegisteredSchema, path: bytes) -> list[protobuf_plan.Message]:
         files = {}
         for name, one in schema.with_imports("schema.proto").items():
             try:
@@ -205,7 +205,7 @@ class RegisteredProtobuf(RegisteredSchemas):
         return protobuf_plan.plan(protobuf_plan.message_at(files, indexes_of(path)))
 
 
-def texts_of(schema: Schema) -> list[Any]:
+def texts_of(schema: RegisteredSchema) -> list[Any]:
     """Return an Avro schema after those that it refers to."""
     return [json.loads(one.text) for one in schema.with_imports().values()]
 

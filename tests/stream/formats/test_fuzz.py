@@ -19,11 +19,9 @@ import streamlearn as sl
 from streamlearn.errors import InvalidEventError, SchemaError
 from streamlearn.stream import Events, Fields
 from streamlearn.stream.formats import avro_plan, protobuf_plan
-from streamlearn.stream.formats.avro import AvroDecoder
-from streamlearn.stream.formats.avro import Plan as AvroPlan
+from streamlearn.stream.formats.avro import AvroDecoder, AvroPlan
 from streamlearn.stream.formats.json_schema import JSONSchemaDecoder
-from streamlearn.stream.formats.protobuf import Plan as ProtobufPlan
-from streamlearn.stream.formats.protobuf import ProtobufDecoder
+from streamlearn.stream.formats.protobuf import ProtobufDecoder, ProtobufPlan
 from streamlearn.stream.formats.schemas import AvroSchema, ProtobufMessage, Schemas
 from streamlearn.stream.sources.delimited_file import DelimitedFile
 from tests.support.conformance import MESSAGES, cases, class_of

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from streamlearn import config
-from streamlearn.cli.actions.demo.files import Files
+from streamlearn.cli.actions.demo.files import DemoFiles
 from streamlearn.cli.actions.demo.screen import PlainScreen, Screen, Silent
 from streamlearn.cli.actions.demo.summary import summarize
 from streamlearn.cli.actions.demo.view import UntilInterrupted, View
@@ -64,7 +64,7 @@ def watch(options: Options) -> tuple[View, Exit]:
     telemetry = TelemetryCollector(settings, log, serve=not options.no_page)
     telemetry.regret.share = 0.2  # regret is what the demo shows
     screen = screen_of(options)
-    files = Files(settings, None if options.no_save else options.save, options.command_line)
+    files = DemoFiles(settings, None if options.no_save else options.save, options.command_line)
     view = View(settings, screen, telemetry, lambda: summarize(view, files, SHOWN))
     disabled = msgspec.structs.replace(settings.telemetry, enabled=False)
     settings = msgspec.structs.replace(settings, telemetry=disabled)

@@ -17,7 +17,7 @@ MOST = 10  # features that are shown
 LEAST = 0.005  # of what they add
 
 
-class Part(NamedTuple):
+class ExplainedTerm(NamedTuple):
     """What a feature adds to the log-odds."""
 
     name: str
@@ -33,7 +33,7 @@ class Explained:
     clicked: bool
     learned: float  # probability of a click
     truth: float
-    parts: list[Part]  # those of the largest first
+    parts: list[ExplainedTerm]  # those of the largest first
 
     def text(self, name: str) -> str:
         """Return it as a table; indented lines are not to be wrapped."""
@@ -81,13 +81,13 @@ def explained(model: Model, stream: Clicks, seen: int) -> Explained:
     place = max(range(len(events)), key=true_features)
     event = events[place]
     clicked = event.pop("clicked")
-    parts = [Part("intercept", 0.0, 0.0)]
+    parts = [ExplainedTerm("intercept", 0.0, 0.0)]
     for one in model.explain_one(event):
         if one.name is None:
-            parts[0] = Part("intercept", one.contribution, stream.intercept(seen - 1))
+            parts[0] = ExplainedTerm("intercept", one.contribution, stream.intercept(seen - 1))
         else:
             true = weights.get(one.name, 0.0) * one.value
-            parts.append(Part(str(one.name), one.contribution, true))
+            parts.append(ExplainedTerm(str(one.name), one.contribution, true))
     shown = [one for one in parts if max(abs(one.learned), abs(one.truth)) >= LEAST]
     shown.sort(key=lambda one: -max(abs(one.learned), abs(one.truth)))
     probability = 1.0 / (1.0 + math.exp(-model.score_one(event)))

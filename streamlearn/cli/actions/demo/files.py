@@ -31,7 +31,7 @@ WITHOUT = """\
 """
 
 
-class Files:
+class DemoFiles:
     """The directory that a model and a sample of events are written to."""
 
     def __init__(self, settings: Config, directory: str | None, command: Sequence[str]) -> None:

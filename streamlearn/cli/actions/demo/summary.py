@@ -9,7 +9,7 @@ from streamlearn.cli.actions.demo.explained import explained
 from streamlearn.cli.tables import cell
 
 if TYPE_CHECKING:
-    from streamlearn.cli.actions.demo.files import Files
+    from streamlearn.cli.actions.demo.files import DemoFiles
     from streamlearn.cli.actions.demo.view import Row, View
 
 WINDOW = 3000  # events, at least, that errors after the change are averaged over
@@ -36,7 +36,7 @@ class Recovery(NamedTuple):
     events: int | None  # until its distance from the truth was as before; None: not yet
 
 
-def summarize(view: View, files: Files, shown: str) -> Summary:
+def summarize(view: View, files: DemoFiles, shown: str) -> Summary:
     """Return the summary of a run, after saving the learner that is shown."""
     if not view.seen or view.learners is None:
         return Summary("Interrupted before the first event.\n", {"events": 0})
