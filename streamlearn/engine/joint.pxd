@@ -1,7 +1,7 @@
 cimport cython
 
 from streamlearn.engine.learner cimport RowLearner
-from streamlearn.engine.weights cimport Minibatch, Weights
+from streamlearn.engine.weights cimport Minibatch, AveragedRule
 from streamlearn.losses.loss cimport VectorLoss
 from streamlearn.core.row cimport Row
 
@@ -9,8 +9,8 @@ from streamlearn.core.row cimport Row
 @cython.final
 cdef class Joint(RowLearner):
     cdef readonly VectorLoss loss
-    cdef readonly Weights weights
-    cdef readonly Weights free_intercept
+    cdef readonly AveragedRule weights
+    cdef readonly AveragedRule free_intercept
     cdef readonly Minibatch batch
     cdef readonly Minibatch intercept_batch
     cdef bint observes_events, separate_score, inside

@@ -4,7 +4,7 @@ from numpy.typing import ArrayLike
 
 from streamlearn.core.arrays import Array
 from streamlearn.engine.learner import RowLearner
-from streamlearn.engine.weights import Minibatch, Weights
+from streamlearn.engine.weights import Minibatch, AveragedRule
 from streamlearn.losses.loss import VectorLoss
 from streamlearn.penalties.penalty import Penalty
 from streamlearn.rules.rule import Rule
@@ -27,9 +27,9 @@ class Joint(RowLearner):
     @property
     def loss(self) -> VectorLoss: ...
     @property
-    def weights(self) -> Weights: ...
+    def weights(self) -> AveragedRule: ...
     @property
-    def free_intercept(self) -> Weights | None: ...
+    def free_intercept(self) -> AveragedRule | None: ...
     @property
     def batch(self) -> Minibatch: ...
     @property

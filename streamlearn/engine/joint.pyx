@@ -6,7 +6,7 @@ from libc.stdlib cimport free
 from libc.string cimport memcpy
 
 from streamlearn.engine.learner cimport RowLearner, is_learnable
-from streamlearn.engine.weights cimport Minibatch, Weights
+from streamlearn.engine.weights cimport Minibatch, AveragedRule
 from streamlearn.losses.loss cimport VectorLoss, softmax
 from streamlearn.core.row cimport Row
 from streamlearn.core.memory cimport reallocate
@@ -24,14 +24,14 @@ cdef class Joint(RowLearner):
     def __init__(self, rule, penalty, loss, intercept, average, batch, seed, outputs):
         self.loss = loss
         self.outputs = outputs
-        self.weights = Weights(rule.bind(penalty, loss), average, seed)
+        self.weights = AveragedRule(rule.bind(penalty, loss), average, seed)
         self.inside = intercept == "inside"
         self.shift = 1 if self.inside else 0
         self.observes_events = self.weights.rule.observes_events
         self.separate_score = average != "last" or self.weights.rule.query_is_not_score
         self.batch = Minibatch(batch)
         if intercept == "free":
-            self.free_intercept = Weights(self.weights.rule.for_intercept(), average, seed)
+            self.free_intercept = AveragedRule(self.weights.rule.for_intercept(), average, seed)
             self.intercept_batch = Minibatch(batch)
         self.make_room(16)
         self.grow(0)

@@ -2,7 +2,7 @@ from streamlearn.engine.learner cimport RowLearner
 from streamlearn.features.reader cimport Reader
 
 
-cdef class Model:
+cdef class EventLearner:
     cdef public Reader reader
     cdef public RowLearner learner
     # the learner's number for each known label; None if labels are numbers

@@ -12,7 +12,7 @@ from streamlearn.features.reader import Reader
 
 _Learner: TypeAlias = Single | OneVersusRest | Joint
 
-class Model:
+class EventLearner:
     reader: Reader
     learner: _Learner
     codes: dict[Any, float] | None

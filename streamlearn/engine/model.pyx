@@ -16,7 +16,7 @@ from streamlearn.errors import InvalidEventError
 from streamlearn.engine.columns import rows_from_batches
 
 
-cdef class Model:
+cdef class EventLearner:
     """A reader of features and the learner on its rows."""
 
     def __dealloc__(self):

@@ -2,7 +2,7 @@ cimport cython
 
 from streamlearn.engine.calibration cimport Calibration
 from streamlearn.engine.learner cimport RowLearner
-from streamlearn.engine.weights cimport Minibatch, Weights
+from streamlearn.engine.weights cimport Minibatch, AveragedRule
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.row cimport Row
 
@@ -10,8 +10,8 @@ from streamlearn.core.row cimport Row
 @cython.final
 cdef class Single(RowLearner):
     cdef readonly Loss loss
-    cdef readonly Weights weights
-    cdef readonly Weights free_intercept
+    cdef readonly AveragedRule weights
+    cdef readonly AveragedRule free_intercept
     cdef readonly Minibatch batch
     cdef readonly Calibration calibration  # None: scores are not calibrated
     cdef double intercept_sum

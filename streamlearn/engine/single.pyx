@@ -6,7 +6,7 @@ from libc.stdlib cimport free
 
 from streamlearn.engine.calibration cimport Calibration
 from streamlearn.engine.learner cimport RowLearner, is_learnable
-from streamlearn.engine.weights cimport Minibatch, Weights
+from streamlearn.engine.weights cimport Minibatch, AveragedRule
 from streamlearn.losses.loss cimport softmax
 from streamlearn.core.row cimport Row
 from streamlearn.core.memory cimport reallocate
@@ -26,7 +26,7 @@ cdef class Single(RowLearner):
         self.calibration = Calibration() if calibrated else None
         self.loss = loss
         self.outputs = 1
-        self.weights = Weights(rule.bind(penalty, loss), average, seed)
+        self.weights = AveragedRule(rule.bind(penalty, loss), average, seed)
         self.learns_events = type(self.weights.rule).learns_events
         # rules that learn whole events have the intercept in the row, inside the penalty or not
         self.inside = intercept == "inside" or (intercept == "free" and self.learns_events)
@@ -43,7 +43,7 @@ cdef class Single(RowLearner):
                 )
             self.batch = Minibatch(batch)
         if intercept == "free" and not self.inside:
-            self.free_intercept = Weights(self.weights.rule.for_intercept(), average, seed)
+            self.free_intercept = AveragedRule(self.weights.rule.for_intercept(), average, seed)
             self.free_intercept.grow(1)
             self.observes_events = self.observes_events or self.free_intercept.rule.observes_events
         self.needs_slope = not (self.learns_events and self.weights.stays_finite)

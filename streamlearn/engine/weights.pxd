@@ -7,7 +7,7 @@ from streamlearn.rules.rule cimport Rule
 
 
 @cython.final
-cdef class Weights:
+cdef class AveragedRule:
     cdef readonly Rule rule
     cdef readonly Average average
     # whether the penalty is l1 |w|_1 + l2/2 |w|^2 for all weights that the rule can reach

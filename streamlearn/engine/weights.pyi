@@ -6,7 +6,7 @@ from streamlearn.rules.average import Average
 from streamlearn.rules.rule import Rule
 
 @final
-class Weights:
+class AveragedRule:
     def __init__(self, rule: Rule, average: str = "last", seed: int | None = 0) -> None: ...
     @property
     def rule(self) -> Rule: ...

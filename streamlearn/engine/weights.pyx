@@ -15,7 +15,7 @@ import numpy as np
 
 
 @cython.final
-cdef class Weights:
+cdef class AveragedRule:
     """A bound rule and, optionally, the average that predicts instead of its current weights."""
 
     def __init__(self, Rule rule, average="last", seed=0):

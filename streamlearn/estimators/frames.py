@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from streamlearn.columns.batch import ArrowBatch
     from streamlearn.core.arrays import Array
-    from streamlearn.engine.model import Model
+    from streamlearn.engine.model import EventLearner
     from streamlearn.engine.rows import Rows
 
 CHUNK = 1 << 16  # rows of a stream that are read together
@@ -35,7 +35,7 @@ class RowTable(Protocol):
 
     n: int
 
-    def rows(self, engine: Model, *, grow: bool, weights: Array | None = None) -> Rows:
+    def rows(self, engine: EventLearner, *, grow: bool, weights: Array | None = None) -> Rows:
         """The rows; `grow`: new names of those that have a weight get slots."""
 
 
@@ -58,7 +58,7 @@ class Frame:
         if self.is_pandas and not X.columns.is_unique:
             raise InvalidEventError("two columns of the data frame have the same name")
 
-    def rows(self, engine: Model, *, grow: bool, weights: Array | None = None) -> Rows:
+    def rows(self, engine: EventLearner, *, grow: bool, weights: Array | None = None) -> Rows:
         """The rows; `grow`: new names of those that have a weight get slots."""
         found: Iterable[ArrowBatch] = ()
         if self.is_pandas:
@@ -90,7 +90,7 @@ class Chunk:
         self.n = len(batch)
         self.aside = aside
 
-    def rows(self, engine: Model, *, grow: bool, weights: Array | None = None) -> Rows:
+    def rows(self, engine: EventLearner, *, grow: bool, weights: Array | None = None) -> Rows:
         """The rows; `grow`: new names of those that have a weight get slots."""
         return engine.rows_from_batches([self.batch], grow, self.aside, weights)
 
@@ -121,7 +121,7 @@ class Matrix:
         self.X = matrix(X)
         self.n: int = self.X.shape[0]
 
-    def rows(self, engine: Model, *, grow: bool, weights: Array | None = None) -> Rows:  # noqa: ARG002 - columns have slots, whatever the rows
+    def rows(self, engine: EventLearner, *, grow: bool, weights: Array | None = None) -> Rows:  # noqa: ARG002 - columns have slots, whatever the rows
         """The rows; `grow`: new columns get slots."""
         return engine.rows_from_matrix(self.X, grow)
 

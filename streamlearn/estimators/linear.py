@@ -14,7 +14,7 @@ from river.utils.pretty import print_table
 
 from streamlearn.core.integers import is_integer
 from streamlearn.engine.joint import Joint
-from streamlearn.engine.model import Model
+from streamlearn.engine.model import EventLearner
 from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import IncompatibleError, ModelFileError
 from streamlearn.estimators import checkpoints, frames, model_file
@@ -98,7 +98,7 @@ class Linear(base.Estimator):
         # The name of the last series of labels, which predict_many gives to its own.
         self._label_name: str | int | None = None
         # Internal; `late` and `regret` use it too.
-        self.engine = Model(reader, self._new_learner(), self._penalty.on_simplex)
+        self.engine = EventLearner(reader, self._new_learner(), self._penalty.on_simplex)
 
     def _check_options(self) -> None:
         name = type(self).__name__

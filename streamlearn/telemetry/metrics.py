@@ -62,9 +62,9 @@ class BoardCollector(Collector):
 class Exposition:
     """The Prometheus exposition, from a separate registry."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, collector: Collector) -> None:
         self.registry = CollectorRegistry()
-        self.registry.register(BoardCollector(board))
+        self.registry.register(collector)
         ProcessCollector(registry=self.registry)
 
     def text(self, accept: str) -> tuple[bytes, str]:

@@ -162,17 +162,3 @@ class ServeCollector(Collector):
 def count_of(name: str, numbers: Numbers) -> float:
     """Return a count of `COUNTS`."""
     return float(numbers[OTHERS + COUNTS.index(name)])
-
-
-class Exposition:
-    """The metrics in the format that a client accepts."""
-
-    def __init__(self, counts: RequestCounts, follower: Follower) -> None:
-        self.registry = CollectorRegistry()
-        self.registry.register(ServeCollector(counts, follower))
-        ProcessCollector(registry=self.registry)
-
-    def text(self, accept: str) -> tuple[bytes, str]:
-        """Return the exposition and its content type."""
-        encode, kind = choose_encoder(accept)
-        return encode(self.registry), kind
