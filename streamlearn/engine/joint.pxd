@@ -1,7 +1,7 @@
 cimport cython
 
-from streamlearn.engine.learner cimport RowLearner
-from streamlearn.engine.weights cimport Minibatch, AveragedRule
+from streamlearn.engine.row_learner cimport RowLearner
+from streamlearn.engine.averaged_rule cimport Minibatch, AveragedRule
 from streamlearn.losses.loss cimport VectorLoss
 from streamlearn.core.row cimport Row
 

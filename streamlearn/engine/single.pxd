@@ -1,8 +1,8 @@
 cimport cython
 
 from streamlearn.engine.calibration cimport Calibration
-from streamlearn.engine.learner cimport RowLearner
-from streamlearn.engine.weights cimport Minibatch, AveragedRule
+from streamlearn.engine.row_learner cimport RowLearner
+from streamlearn.engine.averaged_rule cimport Minibatch, AveragedRule
 from streamlearn.losses.loss cimport Loss
 from streamlearn.core.row cimport Row
 

@@ -4,8 +4,8 @@ from numpy.typing import ArrayLike
 
 from streamlearn.core.arrays import Array
 from streamlearn.engine.calibration import Calibration
-from streamlearn.engine.learner import RowLearner
-from streamlearn.engine.weights import Minibatch, AveragedRule
+from streamlearn.engine.row_learner import RowLearner
+from streamlearn.engine.averaged_rule import Minibatch, AveragedRule
 from streamlearn.losses.loss import Loss
 from streamlearn.penalties.penalty import Penalty
 from streamlearn.rules.rule import Rule

@@ -5,8 +5,8 @@ from libc.math cimport NAN, tanh
 from libc.stdlib cimport free
 
 from streamlearn.engine.calibration cimport Calibration
-from streamlearn.engine.learner cimport RowLearner, is_learnable
-from streamlearn.engine.weights cimport Minibatch, AveragedRule
+from streamlearn.engine.row_learner cimport RowLearner, is_learnable
+from streamlearn.engine.averaged_rule cimport Minibatch, AveragedRule
 from streamlearn.losses.loss cimport softmax
 from streamlearn.core.row cimport Row
 from streamlearn.core.memory cimport reallocate

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from streamlearn.columns.batch import ArrowBatch
     from streamlearn.core.arrays import Array
-    from streamlearn.engine.model import EventLearner
+    from streamlearn.engine.event_learner import EventLearner
     from streamlearn.engine.rows import Rows
 
 CHUNK = 1 << 16  # rows of a stream that are read together

@@ -2,7 +2,7 @@ from typing import Any, final
 
 from streamlearn.core.arrays import Array
 from streamlearn.engine.events import Events
-from streamlearn.engine.learner import RowLearner
+from streamlearn.engine.row_learner import RowLearner
 from streamlearn.estimators.linear import LabeledRun, Linear
 from streamlearn.late.held import HeldEvents
 from streamlearn.late.joined_rows import JoinedRows

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from streamlearn.core.row cimport Row
 from streamlearn.engine.events cimport Events
-from streamlearn.engine.learner cimport RowLearner, is_learnable
+from streamlearn.engine.row_learner cimport RowLearner, is_learnable
 from streamlearn.engine.single cimport OneVersusRest, Single
 from streamlearn.late.held cimport Entry, HeldEvents
 from streamlearn.late.id_table cimport IdTable

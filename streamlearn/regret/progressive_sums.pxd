@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 
-from streamlearn.engine.learner cimport RowLearner
+from streamlearn.engine.row_learner cimport RowLearner
 from streamlearn.engine.watcher cimport Watcher
 from streamlearn.regret.reservoir cimport Reservoir
 

@@ -3,7 +3,7 @@ from typing import Any, final
 
 from numpy.typing import ArrayLike, NDArray
 
-from streamlearn.engine.learner import RowLearner
+from streamlearn.engine.row_learner import RowLearner
 from streamlearn.engine.watcher import Watcher
 from streamlearn.losses.loss import Loss, VectorLoss
 from streamlearn.regret.reservoir import Reservoir

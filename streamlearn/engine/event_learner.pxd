@@ -1,4 +1,4 @@
-from streamlearn.engine.learner cimport RowLearner
+from streamlearn.engine.row_learner cimport RowLearner
 from streamlearn.features.reader cimport Reader
 
 

@@ -5,7 +5,7 @@ from libc.math cimport NAN
 from libc.stdlib cimport free
 
 from streamlearn.engine.events cimport UNLABELED, Events, Tags
-from streamlearn.engine.learner cimport RowLearner, learn_watched
+from streamlearn.engine.row_learner cimport RowLearner, learn_watched
 from streamlearn.engine.rows cimport Rows
 from streamlearn.engine.single cimport Single
 from streamlearn.core.row cimport Row
