@@ -3,9 +3,9 @@ from typing import Any, TypeAlias, final
 from numpy.typing import ArrayLike
 
 from streamlearn.core.arrays import Array
+from streamlearn.engine.averaged_rule import AveragedRule, Minibatch
 from streamlearn.engine.calibration import Calibration
 from streamlearn.engine.row_learner import RowLearner
-from streamlearn.engine.averaged_rule import Minibatch, AveragedRule
 from streamlearn.losses.loss import Loss
 from streamlearn.penalties.penalty import Penalty
 from streamlearn.rules.rule import Rule

@@ -13,8 +13,8 @@ from river import base
 from river.utils.pretty import print_table
 
 from streamlearn.core.integers import is_integer
-from streamlearn.engine.joint import Joint
 from streamlearn.engine.event_learner import EventLearner
+from streamlearn.engine.joint import Joint
 from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import IncompatibleError, ModelFileError
 from streamlearn.estimators import checkpoints, frames, model_file

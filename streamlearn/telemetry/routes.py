@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from streamlearn.telemetry import page, views
-from streamlearn.telemetry.metrics import Exposition
+from streamlearn.telemetry.metrics import BoardCollector, Exposition
 from streamlearn.telemetry.server import Request, Response, error_response
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Routes:
         self.recent = recent
         self.health = health
         self.access = access
-        self.exposition = Exposition(board)
+        self.exposition = Exposition(BoardCollector(board))
 
     def answer(self, request: Request) -> Response:
         """Respond to a request."""

@@ -30,7 +30,7 @@ from streamlearn.stream import JSONDecoder, Partition, Records
 from streamlearn.stream.polled import Polled
 from streamlearn.telemetry import views
 from streamlearn.telemetry.catalog import OUTCOMES
-from streamlearn.telemetry.metrics import Exposition
+from streamlearn.telemetry.metrics import BoardCollector, Exposition
 from tests.daemon.test_kills import KILLED, Daemons, whole
 from tests.support.delayed_streams import (
     CLICKS,
@@ -220,7 +220,7 @@ def test_counters_start_at_zero_after_a_restart(tmp_path: Path) -> None:
     } == join.join.counts
     assert counted[1]["joined"] > 100
     assert counted[1]["timed_out"] > 100
-    text = Exposition(watching.board).text("text/plain")[0].decode()
+    text = Exposition(BoardCollector(watching.board)).text("text/plain")[0].decode()
     assert f"streamlearn_held_events {float(join.join.held)}" in text
     assert f"streamlearn_label_delay_seconds_count {float(counted[1]['joined'])}" in text
     status = views.status(watching.board, config=False)

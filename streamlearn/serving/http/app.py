@@ -19,9 +19,10 @@ from streamlearn.serving.http.answering import Answering
 from streamlearn.serving.http.follower import Follower
 from streamlearn.serving.http.guard import Guard, respond
 from streamlearn.serving.http.log import ImpressionLog
-from streamlearn.serving.http.metrics import COUNTS, Exposition, RequestCounts
+from streamlearn.serving.http.metrics import COUNTS, RequestCounts, ServeCollector
 from streamlearn.serving.http.predicting import Refusal, RequestProblem
 from streamlearn.serving.http.reading import LINES, Disconnected, RequestError, read, split
+from streamlearn.telemetry.metrics import Exposition
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -53,7 +54,7 @@ class Service:
         self.follower = Follower(options.path, options.settings.learners)
         self.answering = Answering(options, self.follower)
         self.counts = RequestCounts(options.counts, options.arms)
-        self.exposition = Exposition(self.counts, self.follower)
+        self.exposition = Exposition(ServeCollector(self.counts, self.follower))
         self.log = None if options.log is None else ImpressionLog(options.log, self.counts)
         self.draining = False
 

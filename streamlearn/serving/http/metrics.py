@@ -12,14 +12,12 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
-from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
     HistogramMetricFamily,
     Metric,
 )
-from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 from streamlearn.telemetry.catalog import BUCKETS, PREFIX, SERVER_METRICS

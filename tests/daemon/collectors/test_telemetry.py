@@ -24,7 +24,7 @@ from streamlearn.stream import Partition, Records
 from streamlearn.telemetry import Health
 from streamlearn.telemetry.board import About
 from streamlearn.telemetry.history import History
-from streamlearn.telemetry.metrics import Exposition
+from streamlearn.telemetry.metrics import BoardCollector, Exposition
 from streamlearn.telemetry.quality import RecentScores
 from tests.support.missing import require_program
 from tests.support.running import (
@@ -85,7 +85,7 @@ def test_roc_area_equals_that_of_scikit_learn() -> None:
 def test_missing_values_are_absent() -> None:
     loop, watching = make_watched_loop(None, ShuffledSource(1, 0))
     assert loop.run() == 0
-    text = Exposition(watching.board).text("")[0].decode()
+    text = Exposition(BoardCollector(watching.board)).text("")[0].decode()
     for name in (
         "progressive_loss",
         "regret",
