@@ -48,7 +48,7 @@ cdef struct Node:  # a column, or one inside another
     const void** parts  # of texts that are views
 
 
-cdef class ArrowSchema:
+cdef class ColumnSchema:
     cdef Node* node
     cdef int nodes
     cdef readonly list names  # of the nodes
@@ -59,8 +59,8 @@ cdef class ArrowSchema:
     cdef bint is_row(self, int number) noexcept
 
 
-cdef class ArrowBatch:
-    cdef readonly ArrowSchema schema
+cdef class ColumnBatch:
+    cdef readonly ColumnSchema schema
     cdef readonly Py_ssize_t rows
     cdef object owner  # of the memory
     cdef ArrowArray own  # released with the batch, unless the owner does that

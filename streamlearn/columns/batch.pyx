@@ -1,7 +1,7 @@
 """Batches of rows in columns: what any library of data frames hands over by the Arrow interface.
 
 `batches` takes what has `__arrow_c_stream__` or `__arrow_c_array__` (Polars, pyarrow, DuckDB, ...),
-without a copy. An `ArrowBatch` reads values where they lie; what they mean as fields is for
+without a copy. A `ColumnBatch` reads values where they lie; what they mean as fields is for
 `ColumnReader`.
 """
 
@@ -43,7 +43,7 @@ cdef dict NAMES = {
 }
 
 
-cdef class ArrowSchema:
+cdef class ColumnSchema:
     """The columns of batches, in the order of a tree: node 0 has the columns inside it."""
 
     def __cinit__(self):
@@ -130,7 +130,7 @@ cdef class ArrowSchema:
         return self.names[1:1 + self.node[0].count]
 
 
-cdef class ArrowBatch:
+cdef class ColumnBatch:
     """Rows in columns.
 
     >>> import numpy as np
@@ -273,7 +273,7 @@ cdef class ArrowBatch:
 
     def part(self, Py_ssize_t start, Py_ssize_t stop):
         """Return the rows start .. stop - 1, without a copy."""
-        cdef ArrowBatch part = ArrowBatch.__new__(ArrowBatch)
+        cdef ColumnBatch part = ColumnBatch.__new__(ColumnBatch)
         cdef int k
         if not 0 <= start <= stop <= self.rows:
             raise IndexError(f"rows {start} to {stop} of {self.rows}")
@@ -387,13 +387,13 @@ def batches(data):
             yield batch
 
 
-cdef ArrowBatch next_batch(capsule, ArrowSchema schema):
+cdef ColumnBatch next_batch(capsule, ColumnSchema schema):
     """Return the next batch of a stream; None at its end."""
     cdef ArrowArrayStream* stream = <ArrowArrayStream*>PyCapsule_GetPointer(
         capsule, b"arrow_array_stream")
     cdef ArrowSchema described
     cdef int status
-    cdef ArrowBatch batch
+    cdef ColumnBatch batch
     if schema is None:
         with nogil:
             status = stream.get_schema(stream, &described)
@@ -403,7 +403,7 @@ cdef ArrowBatch next_batch(capsule, ArrowSchema schema):
             schema = schema_of(&described)
         finally:
             described.release(&described)
-    batch = ArrowBatch.__new__(ArrowBatch)
+    batch = ColumnBatch.__new__(ColumnBatch)
     with nogil:
         status = stream.get_next(stream, &batch.own)
     if status:
@@ -425,11 +425,11 @@ def batch_of_capsules(schema, array):
     """Return the batch that `__arrow_c_array__` hands over."""
     cdef ArrowSchema* described = <ArrowSchema*>PyCapsule_GetPointer(schema, b"arrow_schema")
     cdef ArrowArray* given = <ArrowArray*>PyCapsule_GetPointer(array, b"arrow_array")
-    return settled(ArrowBatch.__new__(ArrowBatch), schema_of(described), given, array)
+    return settled(ColumnBatch.__new__(ColumnBatch), schema_of(described), given, array)
 
 
-cdef ArrowSchema schema_of(const ArrowSchema* described):
-    cdef ArrowSchema schema = ArrowSchema.__new__(ArrowSchema)
+cdef ColumnSchema schema_of(const ArrowSchema* described):
+    cdef ColumnSchema schema = ColumnSchema.__new__(ColumnSchema)
     if (<bytes>described.format) != b"+s":
         raise TableMismatchError("expected a table with named columns, got a single column")
     schema.add(1)
@@ -440,8 +440,8 @@ cdef ArrowSchema schema_of(const ArrowSchema* described):
     return schema
 
 
-cdef ArrowBatch settled(
-    ArrowBatch batch, ArrowSchema schema, const ArrowArray* array, object owner
+cdef ColumnBatch settled(
+    ColumnBatch batch, ColumnSchema schema, const ArrowArray* array, object owner
 ):
     """Complete a batch with the array that it has."""
     batch.schema, batch.owner, batch.rows = schema, owner, array.length
@@ -457,8 +457,8 @@ def batch_of(Py_ssize_t n, columns):
     A column is (name, format, buffers, dictionary): the format string of the Arrow interface, the
     buffers in its order (None: no validity), and the format and buffers of its dictionary, if any.
     """
-    cdef ArrowSchema schema = ArrowSchema()
-    cdef ArrowBatch batch = ArrowBatch.__new__(ArrowBatch)
+    cdef ColumnSchema schema = ColumnSchema()
+    cdef ColumnBatch batch = ColumnBatch.__new__(ColumnBatch)
     cdef int k, inner
     cdef list held = []
     cdef list nodes = []

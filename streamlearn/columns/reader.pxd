@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from streamlearn.columns.batch cimport ArrowBatch, Node, ArrowSchema
+from streamlearn.columns.batch cimport ColumnBatch, Node, ColumnSchema
 from streamlearn.features.pieces cimport Text
 from streamlearn.features.reader cimport Reader
 from streamlearn.features.scalars cimport DIGITS, Scalar
@@ -32,8 +32,8 @@ cdef struct Column:
 cdef class ColumnReader:
     cdef readonly Reader reader
     cdef readonly object aside  # names of columns that are not features
-    cdef ArrowBatch batch
-    cdef ArrowSchema schema
+    cdef ColumnBatch batch
+    cdef ColumnSchema schema
     cdef Column* column
     cdef int columns
     cdef readonly dict nodes  # of the columns that are aside, by name
@@ -45,7 +45,7 @@ cdef class ColumnReader:
     cdef Py_ssize_t[34] begun  # where the features of a struct begin, by its depth
     cdef char[DIGITS] digits
 
-    cdef int use(self, ArrowBatch batch) except -1
+    cdef int use(self, ColumnBatch batch) except -1
     cdef int release(self) except -1
     cdef int put(self, Reader reader, int64_t row) except -1 nogil
     cdef int walk(self, int number, str path, int outer, int depth) except -1

@@ -14,8 +14,8 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from streamlearn.columns.batch cimport (
-    BOOLS, CODES, DOUBLES, FLOATS, LISTS, MAPS, NULLS, OTHERS, STRUCTS, UINT64, ArrowBatch, Node,
-    ArrowSchema, code_at, float_at, integer_at, is_integer, is_list, is_text, items_of,
+    BOOLS, CODES, DOUBLES, FLOATS, LISTS, MAPS, NULLS, OTHERS, STRUCTS, UINT64, ColumnBatch, Node,
+    ColumnSchema, code_at, float_at, integer_at, is_integer, is_list, is_text, items_of,
 )
 from streamlearn.core.memory cimport reallocate
 from streamlearn.core.numbers cimport invalid_utf8_at
@@ -59,7 +59,7 @@ cdef class ColumnReader:
 
     # The columns
 
-    cdef int use(self, ArrowBatch batch) except -1:
+    cdef int use(self, ColumnBatch batch) except -1:
         """Read the rows of this batch from now on."""
         cdef Column* column
         cdef const Node* node
@@ -102,7 +102,7 @@ cdef class ColumnReader:
 
     cdef int walk(self, int number, str path, int outer, int depth) except -1:
         """Add a column, or those inside it; outer: what fields beside it are."""
-        cdef ArrowSchema schema = self.batch.schema
+        cdef ColumnSchema schema = self.batch.schema
         cdef Reader reader = self.reader
         cdef Node* node = schema.node + number
         cdef int field, inner, k, deeper = depth + 1

@@ -2,7 +2,7 @@
 
 from libc.math cimport NAN
 
-from streamlearn.columns.batch cimport ArrowBatch
+from streamlearn.columns.batch cimport ColumnBatch
 from streamlearn.columns.reader cimport ColumnReader
 from streamlearn.engine.events cimport UNLABELED, Events, Tags
 from streamlearn.features.reader cimport Reader
@@ -28,7 +28,7 @@ def rows_from_batches(ColumnReader columns, batches, bint grow, weights=None):
     cdef Events rows = Events()
     cdef Reader reader = columns.reader
     cdef Tags tags
-    cdef ArrowBatch batch
+    cdef ColumnBatch batch
     cdef const double[:] given
     cdef const double* weight = NULL
     if weights is not None and len(weights):

@@ -2,7 +2,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
-from streamlearn.columns.batch import ArrowBatch
+from streamlearn.columns.batch import ColumnBatch
 from streamlearn.core.arrays import Array
 from streamlearn.engine.events import Events
 from streamlearn.engine.joint import Joint
@@ -33,7 +33,7 @@ class EventLearner:
     ) -> dict[Any, float]: ...
     def rows_from_batches(
         self,
-        batches: Iterable[ArrowBatch],
+        batches: Iterable[ColumnBatch],
         grow: bool,
         aside: AbstractSet[str] = ...,
         weights: Array | None = None,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from streamlearn.columns.batch import ArrowBatch
+    from streamlearn.columns.batch import ColumnBatch
     from streamlearn.core.arrays import Array
     from streamlearn.engine.event_learner import EventLearner
     from streamlearn.engine.rows import Rows
@@ -60,7 +60,7 @@ class Frame:
 
     def rows(self, engine: EventLearner, *, grow: bool, weights: Array | None = None) -> Rows:
         """The rows; `grow`: new names of those that have a weight get slots."""
-        found: Iterable[ArrowBatch] = ()
+        found: Iterable[ColumnBatch] = ()
         if self.is_pandas:
             batch = batch_of_pandas(self.native)
             if batch is None:
@@ -85,7 +85,7 @@ class Chunk:
     aside: names of columns that are not features.
     """
 
-    def __init__(self, batch: ArrowBatch, aside: AbstractSet[str] = frozenset()) -> None:
+    def __init__(self, batch: ColumnBatch, aside: AbstractSet[str] = frozenset()) -> None:
         self.batch = batch
         self.n = len(batch)
         self.aside = aside
@@ -200,7 +200,7 @@ def label_array(y: Any, n: int) -> Array:
 
 
 def labels_and_weights(
-    batch: ArrowBatch, label: str, weight: str | None
+    batch: ColumnBatch, label: str, weight: str | None
 ) -> tuple[Array, Array | None]:
     """Return the labels and weights in columns of a batch; where there is no label, weight 0."""
     labels = batch.column(label)

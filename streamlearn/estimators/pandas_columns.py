@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from streamlearn.columns.batch import ArrowBatch
+    from streamlearn.columns.batch import ColumnBatch
     from streamlearn.core.arrays import Array
 
     Column = tuple[str, bytes, Sequence[Array | None], tuple[bytes, Sequence[Array | None]] | None]
@@ -26,7 +26,7 @@ UNITS = {"s": b"tss:", "ms": b"tsm:", "us": b"tsu:", "ns": b"tsn:"}
 LARGEST = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
 
 
-def batch_of_pandas(X: pd.DataFrame) -> ArrowBatch | None:
+def batch_of_pandas(X: pd.DataFrame) -> ColumnBatch | None:
     """Return the rows of a frame; None if a column holds objects that are no text."""
     columns = []
     for k, name in enumerate(X.columns):

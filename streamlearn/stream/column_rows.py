@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 
 if TYPE_CHECKING:
-    from streamlearn.columns.batch import ArrowBatch
+    from streamlearn.columns.batch import ColumnBatch
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class ColumnRows(Sequence[bytes]):
     (2, b'{"age":44,"city":null}')
     """
 
-    batch: ArrowBatch
+    batch: ColumnBatch
     start: int
     stop: int
     size: int = 0

@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
-from streamlearn.columns.batch cimport LISTS, ArrowBatch
+from streamlearn.columns.batch cimport LISTS, ColumnBatch
 from streamlearn.columns.reader cimport ColumnReader
 from streamlearn.core.numbers cimport invalid_utf8_at
 from streamlearn.engine.events cimport Events
@@ -74,7 +74,7 @@ cdef class ArrowDecoder(TypedDecoder):
             events.records += 1
         events.byte_count += values.byte_count
 
-    cdef int use(self, ArrowBatch batch) except -1:
+    cdef int use(self, ColumnBatch batch) except -1:
         """Read the rows of this batch from now on."""
         cdef int node
         self.columns.use(batch)
@@ -110,7 +110,7 @@ cdef class ArrowDecoder(TypedDecoder):
     cdef int row(self, int64_t i, Events events) except -1:
         """Append the event of a row."""
         cdef Reader reader = self.reader
-        cdef ArrowBatch batch = self.columns.batch
+        cdef ColumnBatch batch = self.columns.batch
         cdef Scalar scalar
         cdef int k
         reader.enter()
