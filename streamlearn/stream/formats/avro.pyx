@@ -108,8 +108,8 @@ cdef class AvroDecoder(BinaryDecoder):
     >>> decoder.decode([b"\\x0ashoes\\x01", b"\\x0asho"], events)
     >>> decoder.reader.names(), events.labels
     (['ad=shoes'], array([1.]))
-    >>> events.invalid
-    [(1, 'ad', "field 'ad' is longer than the record, at byte 1")]
+    >>> events.invalid[0].reason
+    "field 'ad' is longer than the record, at byte 1"
     """
 
     cdef AvroPlan plan

@@ -20,8 +20,8 @@ cdef class CustomDecoder(Decoder):
     ...     return {"name": name, "label": int(label)}
     >>> decoder, events = CustomDecoder(pair, Names()), Events()
     >>> decoder.decode([b"ann 1", b"bob"], events)
-    >>> decoder.reader.names(), events.invalid
-    (['name=ann'], [(1, None, 'ValueError: not enough values to unpack (expected 2, got 1)')])
+    >>> decoder.reader.names(), events.invalid[0].reason
+    (['name=ann'], 'ValueError: not enough values to unpack (expected 2, got 1)')
     """
 
     cdef object function

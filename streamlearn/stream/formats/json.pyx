@@ -58,7 +58,8 @@ cdef class JSONDecoder(Decoder):
     >>> decoder.reader.names(), events.labels, events.row_of(0)
     (['ad=shoes', 'hour'], array([1.]), [(0, 1.0), (1, 9.0)])
     >>> events.invalid
-    [(1, None, 'invalid JSON: Input data was truncated')]
+    [InvalidRecord(number=1, field=None, code='syntax', reason='invalid JSON: Input data was \
+truncated')]
     """
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False):

@@ -30,8 +30,8 @@ cdef class SVMLightDecoder(TextDecoder):
     >>> SVMLightDecoder(Names()).decode([b"+1 1:0.5 3:2 # two", b"-1 2:x"], events)
     >>> events.row_of(0), events.label_of(0)
     ([(1, 0.5), (3, 2.0)], 1)
-    >>> events.invalid
-    [(1, '2', "field 2 is 'x': a value is a number")]
+    >>> events.invalid[0].reason
+    "field 2 is 'x': a value is a number"
     """
 
     def __init__(self, reader, fields=None, learners=(), grow_always=False):
