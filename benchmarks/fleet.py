@@ -7,7 +7,8 @@ Readers: the stages of one event in one process, from memory, without Kafka and 
 learning, from rows of the learner's own decoder and from packed ones. Ratios are of one run.
 
 Rounds: what a worker and the owner do between two rounds, at 2^20 slots, of which a share was
-touched: the worker's changes, its start from the next base, and the owner's merge, in one process.
+touched: the worker's moves, its start from the next base, and the owner's merge, in one process and
+one thread, in seconds of a core (on a machine with other work, the clock would measure that).
 
 Quality: K copies learn a set in turn, and are merged whenever they have learned a number of events
 together, after a warm start of one copy on the first fifth. The excess is over one learner's
@@ -31,8 +32,8 @@ import streamlearn as sl
 from benchmarks import data
 from benchmarks.formats import make_records
 from benchmarks.report import alternate, table, unprepared
-from streamlearn.estimators.merging import merged
-from streamlearn.fleet.changes import applied, difference, size_of
+from streamlearn.estimators.merging import ModelMove, ModelSnapshot, merge
+from streamlearn.rules.copy_buffer import CopyBuffer
 from streamlearn.stream import Events, Fields, decoder_of
 from streamlearn.stream.formats.packed import PackedDecoder
 from streamlearn.stream.packed_rows import PackedRows
@@ -44,8 +45,10 @@ if TYPE_CHECKING:
 
 BATCH = 2000
 PARTITIONS = 4  # in a batch
+ROUNDS = 4  # of which the first one allocates
 FIELDS = Fields(label="label", labels=(0, 1))
 WARM = 0.2
+COPIES = [CopyBuffer() for _ in range(65)]  # of up to 64 workers, and of the owner
 RULES: dict[str, Callable[[], Any]] = {
     "DualAveraging": lambda: sl.LinearClassifier(sl.rules.DualAveraging(gamma=5.0)),
     "AdaGradDualAveraging": lambda: sl.LinearClassifier(sl.rules.AdaGradDualAveraging(0.3)),
@@ -141,7 +144,7 @@ def readers(events: int, rounds: int) -> None:
 
 def rounds(workers: int) -> None:
     """Print what a round costs beside learning."""
-    bits, size = 20, 20_000
+    bits = 20
     lines = []
     makers: dict[str, Callable[..., Any]] = {
         "l1": partial(
@@ -152,37 +155,55 @@ def rounds(workers: int) -> None:
     for name, make in makers.items():
         model = make(features=sl.Hashing(bits))
         draw = np.random.default_rng(0)
-        for share in (0.01, 0.2):
+        for share in (0.01, 0.2, 1.0):
             columns = max(int(share * (1 << bits)), 12)
+            size = columns // 4  # with 12 features each, so that nearly all columns are seen
             model = make(features=sl.Hashing(bits))
             model.know_labels([False, True])
             learn_random(model, draw, 1 << bits, 1000)
-            base = model.state(features=False)
             copies = []
             for _ in range(workers):
                 copy = model.clone()
-                copy.restore(base | {"features": model.reader.state()})
-                learn_random(copy, draw, columns, size)
-                copies.append(copy)
-            taken: dict[str, float] = {}
-            with timed(taken, "changes"):
-                change = difference(base, copies[0].state(features=False))
-            changes = [change, *(difference(base, c.state(features=False)) for c in copies[1:])]
-            with timed(taken, "merge"):
-                states = [applied(base, one) for one in changes]
-                after = merged(model, base, states)
-                model.restore(after)
-                new = difference(base, after)
-            with timed(taken, "start"):
-                copies[0].restore(applied(base, new))
+                copy.restore(model.state())
+                copies.append((copy, ModelSnapshot(copy)))
+            stalls = [one_round(model, copies, draw, columns, size) for _ in range(ROUNDS)]
+            move, merged, taken = stalls[-1]
+            slowest = max(sum(one[2].values()) for one in stalls[1:])
             lines.append(
-                [name, f"{share:.0%}", f"{size_of(change) / 1e6:.1f}", f"{size_of(new) / 1e6:.1f}"]
-                + [f"{taken[stage]:.2f}" for stage in ("changes", "merge", "start")]
-                + [f"{sum(taken.values()):.2f}"]
+                [name, f"{share:.0%}", f"{move.nbytes / 1e6:.1f}", f"{merged.nbytes / 1e6:.1f}"]
+                + [f"{taken[stage]:.3f}" for stage in ("moves", "merge", "start")]
+                + [f"{slowest:.3f}"]
             )
     print(f"{workers} workers, 2^{bits} slots\n")
-    head = ["model", "touched", "MB of a worker", "MB of the base", "changes s", "merge s"]
-    print(table([*head, "start s", "stall s"], lines))
+    head = ["model", "touched", "MB of a worker", "MB of the base", "moves s", "merge s"]
+    print(table([*head, "start s", "slowest stall s"], lines))
+
+
+def one_round(
+    model: Any,
+    copies: list[tuple[Any, ModelSnapshot]],
+    draw: np.random.Generator,
+    columns: int,
+    size: int,
+) -> tuple[ModelMove, ModelMove, dict[str, float]]:
+    """Let the copies learn and merge them; return moves, and how long each stage took."""
+    taken: dict[str, float] = {}
+    learned: list[ModelMove] = []
+    for copy, base in copies:
+        learn_random(copy, draw, columns, size)
+        with COPIES[len(learned)] as buffer, timed(taken, "moves"):
+            learned.append(base.moved())
+            base.restore(learned[-1])
+        buffer.reserve()
+    with COPIES[-1] as buffer, timed(taken, "merge"):
+        if any(move.has_nan for move in learned):
+            raise FloatingPointError("a worker learned a weight that is not a number")
+        moved = merge(model, learned)
+    buffer.reserve()
+    for _, base in copies:
+        with timed(taken, "start"):
+            base.advance(moved)
+    return learned[0], moved, taken
 
 
 def learn_random(model: Any, draw: np.random.Generator, columns: int, rows: int) -> None:
@@ -201,10 +222,10 @@ def learn_random(model: Any, draw: np.random.Generator, columns: int, rows: int)
 
 @contextmanager
 def timed(taken: dict[str, float], name: str) -> Iterator[None]:
-    """Note how long something takes."""
-    start = time.perf_counter()
+    """Note what something takes of a core, at most: the workers do it side by side."""
+    start = time.thread_time()
     yield
-    taken[name] = time.perf_counter() - start
+    taken[name] = max(taken.get(name, 0.0), time.thread_time() - start)
 
 
 # -- quality ------------------------------------------------------------------------------------
@@ -226,7 +247,8 @@ def workers_loss(
     workers = [model.clone() for _ in range(count)]
     for worker in workers:
         worker.restore(model.state())
-    base, total = model.state(), 0.0
+    bases = [ModelSnapshot(worker) for worker in workers]
+    total = 0.0
     step = len(y) if between is None else between
     for first in range(start, len(y), step):
         for k, worker in enumerate(workers):
@@ -234,9 +256,12 @@ def workers_loss(
             if len(mine):
                 total += log_loss(worker.progressive_rows(X[mine], y[mine]), y[mine])
         if between is not None:
-            base = merged(model, base, [worker.state() for worker in workers])
-            for worker in workers:
-                worker.restore(base)
+            learned = [base.moved() for base in bases]
+            for base, own in zip(bases, learned, strict=True):
+                base.restore(own)
+            moved = merge(model, learned)
+            for base in bases:
+                base.advance(moved)
     return total / (len(y) - start)
 
 

@@ -49,6 +49,10 @@ cdef class RowLearner:
         self.features = max(self.features, features)
         return 0
 
+    def extend(self, features):
+        """Grow to this number of features."""
+        self.grow(features)
+
     cdef void with_intercept(self, Row* row, Row* out) noexcept nogil:
         """Set `out` to the row with the intercept as slot 0."""
         cdef Py_ssize_t i

@@ -2,20 +2,66 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.engine.single import OneVersusRest
 from streamlearn.errors import IncompatibleError
-from streamlearn.rules import merging
+from streamlearn.rules import merging, moves
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from streamlearn.engine.joint import Joint
     from streamlearn.engine.single import Single
     from streamlearn.estimators.linear import Linear
+    from streamlearn.rules.rule import Rule
 
-State = dict[str, Any]
+
+@dataclass(frozen=True)
+class ModelMove:
+    """What a model has learned since a base: see `rules.moves`."""
+
+    outputs: list[Any]  # whose labels these are
+    features: int
+    rules: list[moves.Move]  # of all outputs and intercepts
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays."""
+        return sum(move.nbytes for move in self.rules)
+
+    @property
+    def has_nan(self) -> bool:
+        """Whether any number of a slot is not a number."""
+        return any(move.has_nan for move in self.rules)
+
+
+class ModelSnapshot:
+    """A base: a copy of a model's state, from which it learns, and to which it returns.
+
+    The model must keep its labels.
+    """
+
+    def __init__(self, model: Linear) -> None:
+        self.model = model
+        self._rules = [moves.Snapshot(rule) for rule in all_rules(model)]
+
+    def moved(self) -> ModelMove:
+        """Return what the model has learned."""
+        features = self.model.engine.learner.features
+        return ModelMove(self.model.outputs, features, [one.moved() for one in self._rules])
+
+    def restore(self, move: ModelMove | None = None) -> None:
+        """Let the model forget what it has learned: `move`, if that is known."""
+        for k, one in enumerate(self._rules):
+            one.restore(None if move is None else move.rules[k])
+
+    def advance(self, move: ModelMove) -> None:
+        """Move with the model, which has learned nothing since."""
+        self.model.engine.learner.extend(move.features)
+        for one, own in zip(self._rules, move.rules, strict=True):
+            one.advance(own)
 
 
 def why_no_merge(model: Linear) -> str | None:
@@ -35,47 +81,41 @@ def why_no_merge(model: Linear) -> str | None:
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def merged(model: Linear, base: Mapping[str, Any], states: Sequence[Mapping[str, Any]]) -> State:
-    """Return the state of a model after copies have learned from `base` to these states.
+def merge(model: Linear, learned: Sequence[ModelMove]) -> ModelMove:
+    """Move a model by what copies of it have learned, and return how it moved.
 
     >>> import streamlearn as sl
     >>> model = sl.LinearClassifier(sl.rules.DualAveraging(), features=sl.Hashing(4))
-    >>> base, states = model.state(), []
+    >>> model.know_labels([False, True])
+    >>> learned = []
     >>> for label in (False, True):
     ...     copy = model.clone()
+    ...     copy.know_labels([False, True])
+    ...     base = ModelSnapshot(copy)
     ...     copy.learn_one({"x": 1.0}, label)
-    ...     states.append(copy.state())
-    >>> model.restore(merged(model, base, states))
-    Traceback (most recent call last):
-    ...
-    streamlearn.errors.IncompatibleError: the labels are not those of the base: know them before
+    ...     learned.append(base.moved())
+    >>> merge(model, learned).features, model.predict_proba_one({"x": 1.0})
+    (16, {False: 0.5, True: 0.5})
     """
-    known = base.get("labels")
-    if any(state.get("labels") != known for state in states):
+    if any(move.outputs != model.outputs for move in learned):
         raise IncompatibleError("the labels are not those of the base: know them before")
-    learner = merged_learner(
-        model.engine.learner, base["learner"], [state["learner"] for state in states]
-    )
-    return {**base, "learner": learner}
+    learner = model.engine.learner
+    learner.extend(max((move.features for move in learned), default=0))
+    found = []
+    for k, rule in enumerate(all_rules(model)):
+        found.append(merging.merged(rule, [move.rules[k] for move in learned]))
+        moves.put(rule, found[-1])
+    return ModelMove(model.outputs, learner.features, found)
 
 
-def merged_learner(
-    learner: Single | OneVersusRest | Joint, base: State, states: Sequence[State]
-) -> State:
-    """Return the merged state of a model's engine."""
-    if isinstance(learner, OneVersusRest):
-        return {
-            "singles": [
-                merged_learner(single, base["singles"][k], [one["singles"][k] for one in states])
-                for k, single in enumerate(learner.singles)
-            ]
-        }
-    [rule] = learner.rules()
-    rules = {"weights": rule}
-    if "intercept" in base:
-        rules["intercept"] = rule.for_intercept()
-    result = {**base, "features": max(one["features"] for one in (base, *states))}
-    for name, own in rules.items():
-        before, *after = (one[name]["rule"] for one in (base, *states))
-        result[name] = {"rule": merging.merged(own, before, after)}
-    return result
+def all_rules(model: Linear) -> list[Rule]:
+    """Return the rules of a model's outputs, and of their free intercepts."""
+    learner = model.engine.learner
+    singles = learner.singles if isinstance(learner, OneVersusRest) else [learner]
+    return [rule for single in singles for rule in own_rules(single)]
+
+
+def own_rules(learner: Single | Joint) -> list[Rule]:
+    """Return the rules of one output."""
+    weights = (learner.weights, learner.free_intercept)
+    return [one.rule for one in weights if one is not None]

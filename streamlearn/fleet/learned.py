@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.learners import Learners
     from streamlearn.daemon.pipeline import Counts
     from streamlearn.daemon.scores import ProgressiveMean
+    from streamlearn.estimators.merging import ModelMove
     from streamlearn.stream import Partition
 
 RECENT = 1000  # scores of labeled events, for ROC area and calibration
@@ -73,7 +74,7 @@ class LearnerScores:
 class Learned:
     """What one worker has learned in a round."""
 
-    changes: dict[str, Any]  # of the base's models, by learner
+    moves: dict[str, ModelMove]  # of the base's models, by learner; {}: nothing was learned
     scores: dict[str, LearnerScores]
     parts: list[LearnedPart]
     counts: Counts

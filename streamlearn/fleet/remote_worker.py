@@ -14,14 +14,16 @@ from streamlearn.daemon import build
 from streamlearn.daemon.pipeline import Counts
 from streamlearn.daemon.process.exits import Stop
 from streamlearn.daemon.process.log import Log
-from streamlearn.fleet.changes import applied, difference
+from streamlearn.estimators.merging import ModelSnapshot
 from streamlearn.fleet.instructions import Instructions, connect, prepare, require_same_version
 from streamlearn.fleet.learned import RoundSummary
 from streamlearn.fleet.rounds import BaseId, Delta, Task
+from streamlearn.rules.copy_buffer import CopyBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from streamlearn.estimators.merging import ModelMove
     from streamlearn.kafka.reader import KafkaReader
     from streamlearn.stream import Partition
 
@@ -38,7 +40,7 @@ class WorkerInstructions(Instructions):
 
 @dataclass(frozen=True)
 class Base:
-    """The state that workers start from; `state` is whole, or has the changes since another."""
+    """The state that workers start from; `state` is whole, or says how it moved from another."""
 
     id: BaseId
     since: BaseId | None
@@ -65,8 +67,11 @@ class RemoteWorker:
     """A pipeline in another process."""
 
     def __init__(self) -> None:
-        self._base: Base | None = None  # whole
+        self._base: BaseId | None = None
+        self._models: dict[str, ModelSnapshot] = {}  # of the base
+        self._learned: dict[str, int] = {}  # events, by the models of the base
         self._clean = False  # whether the learners have the base's state
+        self._copies = CopyBuffer()  # of what was learned, which the next round overwrites
         self._at: dict[Partition, int] = {}  # where the reader continues
         self._reader: KafkaReader | None = None
 
@@ -112,7 +117,7 @@ class RemoteWorker:
     def _learn(self, task: Task, base: Base | None, goals: Mapping[Partition, int]) -> Delta:
         began = time.monotonic()
         self._take(base)
-        if self._base is None or self._base.id != task.base:
+        if self._base != task.base:
             raise RuntimeError(f"this worker does not have the base {task.base}")
         pipeline, learners = self._pipeline, self._pipeline.learners
         self._restore()
@@ -120,6 +125,7 @@ class RemoteWorker:
         pipeline.set_epoch(*task.base)
         pipeline.positions, pipeline.counts = dict(task.starts), Counts()
         self._summary.clear()
+        self._copies.reserve()
         before = {one.name: (one.learned, one.diverged) for one in learners}
         reader = self._live()
         goals = {where: goals[where] for where in task.starts if where in goals}
@@ -139,7 +145,7 @@ class RemoteWorker:
             learners,
             pipeline.counts,
             before,
-            changes=self._changes(),
+            moves=self._moves(),
             marks={where: mark for where, mark in marks.items() if mark is not None},
             seconds=time.monotonic() - began,
             positive_seen=labels.positive_seen,
@@ -149,40 +155,50 @@ class RemoteWorker:
 
     def _take(self, base: Base | None) -> None:
         """Take the state of a new base."""
-        if base is None:
+        if base is None or (base.since is not None and base.since != self._base):
             return
+        learners = self._pipeline.learners
         if base.since is None:
-            self._base = base
-            reader = self._pipeline.learners.reader
-            reader.restore(base.state["features"])
+            learners.reader.restore(base.state["features"])
             decoders = self._pipeline.event_reader.decoders
             for decoder, state in zip(decoders, base.state["decoders"], strict=True):
                 decoder.restore(state)
-        elif self._base is not None and base.since == self._base.id:
-            self._base = Base(base.id, None, applied(self._base.state, base.state))
-        self._clean = False
+            for one in learners:
+                one.restore_model(base.state["models"][one.name], learners.reader)
+            self._models = {one.name: ModelSnapshot(one.model) for one in learners}
+        else:
+            self._forget_learned()
+            for name, move in base.state["models"].items():
+                self._models[name].advance(move)
+        self._base, self._learned, self._clean = base.id, base.state["learned"], True
 
     def _restore(self) -> None:
         """Give the learners the state of the base, and no scores."""
-        assert self._base is not None  # noqa: S101 - checked by the caller
-        learners = self._pipeline.learners
-        for learner in learners:
-            if not self._clean:
-                learner.restore_model(self._base.state["models"][learner.name], learners.reader)
-            learner.learned = self._base.state["learned"][learner.name]
+        self._forget_learned()
+        for learner in self._pipeline.learners:
+            learner.learned = self._learned[learner.name]
             learner.diverged = 0
             learner.clear_scores()
+
+    def _forget_learned(self) -> None:
+        """Give the models the state of the base, after an error in the middle of a round."""
+        if not self._clean:
+            for model in self._models.values():
+                model.restore()
         self._clean = True
 
-    def _changes(self) -> dict[str, Any]:
-        """Return what the models have learned."""
-        if self._clean or self._base is None:
+    def _moves(self) -> dict[str, ModelMove]:
+        """Return what the models have learned, and let them forget it."""
+        if self._clean:
             return {}
-        models = self._base.state["models"]
-        return {
-            one.name: difference(models[one.name], one.model.state(features=False))
-            for one in self._pipeline.learners
-        }
+        found = {}
+        with self._copies:
+            for name, model in self._models.items():
+                found[name] = model.moved()
+        for name, model in self._models.items():
+            model.restore(found[name])
+        self._clean = True
+        return found
 
     # -- positions --------------------------------------------------------------------------------
 

@@ -12,32 +12,32 @@ from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.learners import LearnerResult
 from streamlearn.daemon.pipeline import Counts, Pipeline
 from streamlearn.engine.events import Events
-from streamlearn.estimators.merging import merged
-from streamlearn.fleet.changes import applied
+from streamlearn.estimators.merging import merge
+from streamlearn.rules.copy_buffer import CopyBuffer
 from streamlearn.stream import Records
 from streamlearn.stream.polled import Polled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from streamlearn.daemon.learners import Learner
+    from streamlearn.estimators.merging import ModelMove
     from streamlearn.fleet.learned import Learned, LearnerScores
     from streamlearn.fleet.rounds import Delta
 
 
 class Round(list[Records]):
-    """The positions after a round, with what the workers have learned from its base.
+    """The positions after a round, with what the workers have learned in it.
 
-    `merged` is the base of the next round, once the pipeline has processed this one.
+    `moved` is how the models have moved, once the pipeline has processed the round.
     """
 
-    def __init__(self, base: dict[str, Any], deltas: Sequence[Delta]) -> None:
+    def __init__(self, deltas: Sequence[Delta]) -> None:
         super().__init__(
             Records(where, (), (), end) for delta in deltas for where, end in delta.ends.items()
         )
-        self.base = base
         self.deltas = deltas
-        self.merged: dict[str, Any] = {}
+        self.moved: dict[str, Any] = {}
         self.seconds = 0.0  # that merging took
 
     @property
@@ -47,7 +47,14 @@ class Round(list[Records]):
 
 
 class RoundPipeline(Pipeline):
-    """A pipeline that merges rounds, too."""
+    """A pipeline that merges rounds, too.
+
+    While workers learn, its models are the base that they have started from.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._copies = CopyBuffer()  # of how the models moved, which the next round overwrites
 
     def process(self, records: Sequence[Records]) -> None:
         """Learn records, or merge a round: models, scores, counts and positions together."""
@@ -56,36 +63,29 @@ class RoundPipeline(Pipeline):
             return
         self.consistent = False
         began = time.perf_counter()
-        models = {
-            one.name: self._merge(one, records.base["models"][one.name], records.learned)
-            for one in self.learners
-        }
+        self._copies.reserve()
+        with self._copies:
+            models = {one.name: self._merge(one, records.learned) for one in self.learners}
         self._count_round(records.learned)
         self.positions.update((one.partition, one.end) for one in records)
         self.revision += 1
         self.consistent = True
-        records.merged = records.base | {
-            "models": models,
-            "learned": {one.name: one.learned for one in self.learners},
-        }
+        learned = {one.name: one.learned for one in self.learners}
+        records.moved = {"models": models, "learned": learned}
         records.seconds = time.perf_counter() - began
         self.notify(Observer.on_batch, self._batch(records))
         self.report_diverged()
         self.label_monitor.check_run(self.counts.since_label, self.event_reader.decoder)
 
-    def _merge(
-        self, learner: Learner, base: dict[str, Any], learned: Sequence[Learned]
-    ) -> dict[str, Any]:
-        """Merge the states of a learner's model, and add the scores; return the model's state."""
-        moved = [one.changes[learner.name] for one in learned if one.changes]
-        state = merged(learner.model, base, [applied(base, change) for change in moved])
-        learner.model.restore(state)
+    def _merge(self, learner: Learner, learned: Sequence[Learned]) -> ModelMove:
+        """Merge what was learned, and add the scores; return how the model moved."""
+        moved = merge(learner.model, [one.moves[learner.name] for one in learned if one.moves])
         scores = [one.scores[learner.name] for one in learned]
         for name, progress in learner.progress.items():
             progress.join([one.progress[name] for one in scores])
         learner.learned += sum(one.learned for one in scores)
         learner.diverged += sum(one.diverged for one in scores)
-        return state
+        return moved
 
     def _count_round(self, learned: Sequence[Learned]) -> None:
         """Add the counts of the workers."""
@@ -140,7 +140,7 @@ def recent_result(scores: Sequence[LearnerScores], learner: Learner) -> LearnerR
     )
 
 
-def base_state(pipeline: Pipeline) -> Mapping[str, Any]:
+def base_state(pipeline: Pipeline) -> dict[str, Any]:
     """Return the state that workers start from: models, and how records are decoded."""
     learners = pipeline.learners
     return {

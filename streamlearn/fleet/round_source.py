@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from streamlearn.fleet.round_pipeline import Round, base_state
@@ -67,18 +68,18 @@ class RoundSource:
         if pool.rounds is None:
             self._begin_if_ready(pool)
         elif self._last is not None:
-            pool.hand_out(self._last.merged)
+            pool.hand_out(self._last.moved)
             self.merge_seconds, self._last = self._last.seconds, None
         polled = self._kafka.poll(seconds)
         if polled or not pool.finished():
             return polled
         if not self._kafka.confirm(pool.topics_read()):
             return []
-        base, deltas = pool.take()
+        deltas = pool.take()
         if not deltas:
             return []
         self._kafka.advance(part.position() for delta in deltas for part in delta.learned.parts)
-        self._last = Round(base, deltas)
+        self._last = Round(deltas)
         self._kafka.advance(self._last)
         return self._last
 
@@ -93,7 +94,7 @@ class RoundSource:
             learner.model.know_labels(known)
         positions = self._kafka.hand_over()
         pool.goals = self._kafka.goals() if self._whole else {}
-        pool.begin(pipeline.dead_letters.epoch, positions, dict(base_state(pipeline)))
+        pool.begin(pipeline.dead_letters.epoch, positions, partial(base_state, pipeline))
 
     def lag(self) -> dict[Partition, int | None]:
         """Return the lag of each partition as of the last round."""

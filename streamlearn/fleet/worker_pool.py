@@ -17,13 +17,12 @@ from streamlearn.daemon.checkpointing.checkpointer import PERMANENT_ERRORS
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.errors import FleetError, SinkError
 from streamlearn.fleet.actor_pool import START_SECONDS, ActorPool
-from streamlearn.fleet.changes import difference, has_nan, size_of
 from streamlearn.fleet.cluster import AUTO
 from streamlearn.fleet.remote_worker import Base, Failed, RemoteWorker
 from streamlearn.fleet.rounds import BaseId, Delta, Rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from streamlearn.daemon.process.log import Log
     from streamlearn.fleet.remote_worker import WorkerInstructions
@@ -71,7 +70,7 @@ class WorkerPool(ActorPool):
         self.rounds: Rounds | None = None  # None: the daemon learns alone
         self.goals: Mapping[Partition, int] = {}  # where rounds may end early
         self.workers: list[Worker] = []
-        self._state: dict[str, Any] = {}  # of the base
+        self._state: Callable[[], dict[str, Any]] = dict  # of the base, whole
         self._whole: Any = None  # the base in Ray's store, for workers that have no earlier one
         self._change: Any = None  # since the base before
         self._before: BaseId | None = None
@@ -145,8 +144,13 @@ class WorkerPool(ActorPool):
         """Whether a worker has started."""
         return any(worker.started for worker in self.workers)
 
-    def begin(self, epoch: int, positions: Mapping[Partition, int], state: dict[str, Any]) -> None:
-        """Let the workers learn from here on; the local reader only answers questions."""
+    def begin(
+        self, epoch: int, positions: Mapping[Partition, int], state: Callable[[], dict[str, Any]]
+    ) -> None:
+        """Let the workers learn from here on; the local reader only answers questions.
+
+        `state` returns that of the base that is handed out, for workers that have no earlier one.
+        """
         self.rounds = Rounds(epoch, positions)
         self._state = state
         self.log.info("workers learn", workers=self.count, partitions=len(positions))
@@ -159,22 +163,23 @@ class WorkerPool(ActorPool):
         """Return the topics of all partitions."""
         return set() if self.rounds is None else {where.topic for where in self.rounds.positions}
 
-    def take(self) -> tuple[dict[str, Any], list[Delta]]:
-        """Return the base of the finished round, and what was learned from it."""
+    def take(self) -> list[Delta]:
+        """Return what was learned in the finished round."""
         assert self.rounds is not None  # noqa: S101 - nothing is finished before `begin`
         self._under_way = False
         deltas = self.rounds.finish()
         if deltas:
-            self.round_bytes = sum(size_of(delta.learned.changes) for delta in deltas)
-        return self._state, deltas
+            self.round_bytes = sum(
+                move.nbytes for delta in deltas for move in delta.learned.moves.values()
+            )
+        return deltas
 
-    def hand_out(self, state: dict[str, Any]) -> None:
-        """Set the state that the next round starts from."""
+    def hand_out(self, moved: dict[str, Any]) -> None:
+        """Say how the base has moved, from which the next round starts."""
         assert self.rounds is not None  # noqa: S101 - as above
         now = self.rounds.base
         self._before = now._replace(number=now.number - 1)
-        change = Base(now, self._before, difference(self._state, state))
-        self._change, self._whole, self._state = self.ray.put(change), None, state
+        self._change, self._whole = self.ray.put(Base(now, self._before, moved)), None
 
     def _step(self, rounds: Rounds, seconds: float) -> None:
         """Begin a round if none is under way, or wait for answers."""
@@ -208,7 +213,7 @@ class WorkerPool(ActorPool):
         if worker.holds is not None and worker.holds == self._before and self._change is not None:
             return self._change
         if self._whole is None:
-            self._whole = self.ray.put(Base(rounds.base, None, self._state))
+            self._whole = self.ray.put(Base(rounds.base, None, self._state()))
         return self._whole
 
     def _ask(self, worker: Worker, call: Any) -> None:
@@ -232,7 +237,7 @@ class WorkerPool(ActorPool):
         worker.holds = None if isinstance(answer, Failed) else rounds.base
         if isinstance(answer, Failed):
             self._fail(answer)
-        elif has_nan(answer.learned.changes):
+        elif any(move.has_nan for move in answer.learned.moves.values()):
             rounds.refused["number"] += 1
             self._replace(worker, "it learned a weight that is not a number")
         elif (refused := rounds.offer(answer)) is None:

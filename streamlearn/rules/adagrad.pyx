@@ -44,6 +44,11 @@ cdef class AdaGrad(CachingRule):
         """Not with a penalty, which shrinks slots that no event touches."""
         return self.penalty.simple and self.penalty.l1 + self.penalty.l2 == 0.0
 
+    @property
+    def slots_are_independent(self):
+        """Not with a penalty, which shrinks slots that no event touches."""
+        return self.merges_by_slot
+
     def settle(self):
         cdef Py_ssize_t j
         for j in range(self.n):

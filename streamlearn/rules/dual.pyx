@@ -170,6 +170,11 @@ cdef class Dual(RecordedSteps):
     cdef void add_to_bound(self, double gradient) noexcept nogil:
         """Add event t + 1, whose gradient has this norm, to the sum in the regret bound."""
 
+    @property
+    def slots_are_independent(self):
+        """Not if the penalty depends on all slots together."""
+        return bool(self.l1_l2_only)
+
     # -- averages --------------------------------------------------------------------------------
 
     cdef void step_scalars(self, double* c, double* threshold) noexcept nogil:

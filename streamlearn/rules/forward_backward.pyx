@@ -74,6 +74,11 @@ cdef class L1ForwardBackward(RecordedSteps):
     cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
         self.cell(j)[MARK] = self.drift
 
+    @property
+    def slots_are_independent(self):
+        """Not: the penalty moves all slots."""
+        return False
+
     cdef double vector(self, Py_ssize_t j) noexcept nogil:
         cdef double v = self.cell(j)[VECTOR], threshold = self.drift - self.cell(j)[MARK]
         if v > threshold:

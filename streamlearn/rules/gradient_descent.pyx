@@ -76,6 +76,11 @@ cdef class L1GradientDescent(Rule):
     cdef void init_slot(self, Py_ssize_t j) noexcept nogil:
         self.cell(j)[SEEN] = self.t
 
+    @property
+    def slots_are_independent(self):
+        """Not: the penalty moves all slots."""
+        return False
+
     def settle(self):
         cdef Py_ssize_t j
         for j in range(self.n):

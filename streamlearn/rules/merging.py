@@ -18,129 +18,155 @@ most of its way to the optimum, it goes K times too far, and diverges. The mean 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from streamlearn.errors import IncompatibleError
+from streamlearn.rules.combining import combine
+from streamlearn.rules.copy_buffer import CopyBuffer, empty
+from streamlearn.rules.moves import Move, tables, take
 from streamlearn.rules.rule import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from streamlearn.core.arrays import Array
     from streamlearn.rules.slot_state import SlotState
 
-State = dict[str, Any]
+CHUNK = 1024  # slots that are merged at once: the numbers of several workers fit in the cache
 
 
-def merged(rule: Rule, base: Mapping[str, Any], states: Sequence[Mapping[str, Any]]) -> State:
-    """Return the state after workers have learned from `base` to these states of a bound rule.
+def merged(rule: Rule, moves: Sequence[Move]) -> Move:
+    """Return how workers that learned from the state of this rule move it together.
 
-    Workers without events count for nothing, and one worker's state is kept to the bit.
+    Workers without events count for nothing, and one worker's move is returned as it is.
 
     >>> from streamlearn import losses, penalties, rules
     >>> rule = rules.DualAveraging().bind(penalties.L1(0.1), losses.Logistic())
-    >>> base = rule.state()
-    >>> one = {**base, "t": 2.0, "cells": np.array([[2.0], [0.0]])}
-    >>> two = {**base, "t": 4.0, "cells": np.array([[1.0], [3.0]])}
-    >>> found = merged(rule, base, [one, two])
-    >>> found["t"], found["cells"].ravel()
+    >>> rule.extend(2)
+    >>> start = rule.scalar_state()
+    >>> one = Move(2, None, (np.array([[2.0], [0.0]]),), {**start, "t": 2.0})
+    >>> two = Move(2, None, (np.array([[1.0], [3.0]]),), {**start, "t": 4.0})
+    >>> both = merged(rule, [one, two])
+    >>> both.scalars["t"], both.rows[0].ravel()
     (3.0, array([1.5, 1.5]))
     """
     if rule.why_no_merge is not None:
         raise IncompatibleError(
             f"{type(rule).__name__} cannot learn on several workers: {rule.why_no_merge}"
         )
-    moved = [state for state in states if state["t"] != base["t"]]
+    moved = [move for move in moves if move.scalars["t"] != rule.t]
     if len(moved) < 2:
-        return dict(moved[0] if moved else base)
-    start, *workers = (settled(rule, state) for state in (base, *moved))
-    size = max(worker.n for worker in workers)
-    result = rule.fresh()
-    for one in (start, result, *workers):
-        one.extend(size)
-    for part, before, *after in zip(
-        result.parts(), start.parts(), *(worker.parts() for worker in workers), strict=True
-    ):
-        merge_part(part, before, after)
-        part.derive()
-    return result.state()
+        return moved[0] if moved else take(rule, np.empty(0, dtype=np.int32))
+    size = max(rule.n, *(move.size for move in moved))
+    rule.extend(size)
+    slots = all_slots(moved, size)
+    step = CHUNK if rule.slots_are_independent else size
+    merger = Merger(rule, moved, min(step, len(slots)))
+    rows = tuple(empty(len(slots) * w).reshape(len(slots), w) for _, w in tables(rule))
+    for first in range(0, len(slots), step):
+        chunk = slots[first : first + step]
+        with merger.copies:
+            for to, found in zip(rows, merger.merge(chunk), strict=True):
+                to[first : first + step] = found
+        merger.copies.reserve()
+    return Move(size, None if len(slots) == size else slots, rows, merger.result.scalar_state())
 
 
-def settled(rule: Rule, state: Mapping[str, Any]) -> Rule:
-    """Return a rule in this state whose numbers can be compared with those of others."""
-    found = rule.fresh()
-    found.restore(dict(state))
-    for part in reversed(found.parts()):
-        part.settle()
-    return found
+def all_slots(moves: Iterable[Move], size: int) -> Array:
+    """Return the slots that any worker has changed, in order."""
+    marks = np.zeros(size, dtype=bool)
+    for move in moves:
+        marks[: move.size] |= move.slots is None
+        if move.slots is not None:
+            marks[move.slots] = True
+    return np.flatnonzero(marks).astype(np.int32)
 
 
-def merge_part(part: SlotState, base: SlotState, workers: Sequence[SlotState]) -> None:
-    """Merge numbers per slot and scalars into `part`."""
-    steps = np.ones(len(workers))
-    if isinstance(part, Rule) and isinstance(base, Rule):
-        rules = [worker for worker in workers if isinstance(worker, Rule)]
-        steps = np.array([worker.t for worker in rules]) - base.t
-        for name, how in part.scalar_merges.items():
-            if how != "derived":
-                values = np.array([getattr(one, name) for one in (base, *rules)])
-                found = combined(how, values[0], values[1:], steps, None)
-                setattr(part, name, found if np.ndim(found) else float(found))
-    if part.fields:
-        part.restore_slots(merged_columns(part, base.slots(), [w.slots() for w in workers], steps))
-    if isinstance(part, Rule):
-        part.restored()
+class Merger:
+    """Merges the slots of one rule, some at a time and in order."""
+
+    def __init__(self, rule: Rule, moves: Sequence[Move], size: int) -> None:
+        self.rule = rule
+        self.independent = rule.slots_are_independent
+        self.moves = [(move, move.places()) for move in moves]
+        self.copies = CopyBuffer()
+        self.next = [0] * len(moves)  # the first row of each that is not merged yet
+        self.started = False
+        self.result, self.base, *self.workers = (rule.fresh() for _ in range(len(moves) + 2))
+        for one in (self.result, self.base, *self.workers):
+            one.extend(size)
+
+    def merge(self, slots: Array) -> list[Array]:
+        """Return the rows of these slots in each table."""
+        before = [table.take(slots, width) for table, width in tables(self.rule)]
+        changed = self.fill(slots, before)
+        for one in (self.base, *self.workers):
+            for part in reversed(one.parts()):
+                part.settle()
+        parts = [one.parts() for one in (self.result, self.base, *self.workers)]
+        for result, base, *workers in zip(*parts, strict=True):
+            self.merge_part(result, base, workers, len(slots))
+            result.derive()
+        self.started = True
+        found = [table.copy_columns(0, width, len(slots)) for table, width in tables(self.result)]
+        if self.independent and not changed.all():
+            for rows, old in zip(found, before, strict=True):
+                rows[changed == 0] = old[changed == 0]
+        return found
+
+    def fill(self, slots: Array, before: Sequence[Array]) -> Array:
+        """Give base and workers their numbers of these slots; return which any worker changed."""
+        changed = np.zeros(len(slots), dtype=np.uint8)
+        for one in (self.base, *self.workers):
+            for (table, _), rows in zip(tables(one), before, strict=True):
+                table.restore_columns(0, rows)
+        for k, (move, places) in enumerate(self.moves):
+            ends = {
+                table.overlay(slots, places, rows, self.next[k], changed)
+                for (table, _), rows in zip(tables(self.workers[k]), move.rows, strict=True)
+            }
+            self.next[k] = max(ends, default=0)
+        if not self.started:
+            self.base.restore_scalars(self.rule.scalar_state())
+            for worker, (move, _) in zip(self.workers, self.moves, strict=True):
+                worker.restore_scalars(move.scalars)
+        return changed
+
+    def merge_part(
+        self, result: SlotState, base: SlotState, workers: Sequence[SlotState], n: int
+    ) -> None:
+        """Merge the numbers of n slots, and the scalars once."""
+        evidence, events = None, np.ones(len(workers))
+        if isinstance(result, Rule) and isinstance(base, Rule):
+            rules = [worker for worker in workers if isinstance(worker, Rule)]
+            events = np.array([worker.t for worker in rules]) - base.t
+            evidence = result.evidence if result.merges_by_slot else None
+            if not self.started:
+                merge_scalars(result, base, rules, events)
+        if result.fields:
+            combine(result, base, workers, n, events, evidence)
+        if isinstance(result, Rule):
+            result.restored()
 
 
-def merged_columns(part: SlotState, base: Array, workers: Sequence[Array], steps: Array) -> Array:
-    """Return the merged numbers of all slots; those that no worker has changed stay."""
-    result = base.copy()
-    changed = np.zeros(len(base), dtype=bool)
-    for worker in workers:
-        changed |= (worker != base).any(axis=1)
-    places = np.flatnonzero(changed)
-    base, workers = base[places], [worker[places] for worker in workers]
-    names = [field.name for field in part.fields]
-    shared = None
-    if isinstance(part, Rule) and part.evidence is not None and part.merges_by_slot:
-        column = names.index(part.evidence)
-        shared = sharing([worker[:, column] - base[:, column] for worker in workers])
-    found = base.copy()
-    for k, field in enumerate(part.fields):
-        if field.merge not in {None, "derived"}:
-            values = np.stack([worker[:, k] for worker in workers])
-            found[:, k] = combined(field.merge, base[:, k], values, steps, shared)
-    result[places] = found
-    return result
+def merge_scalars(result: Rule, base: Rule, workers: Sequence[Rule], events: Array) -> None:
+    """Merge the scalars of a rule, whose workers have learned so many events."""
+    for name, how in result.scalar_merges.items():
+        if how != "derived":
+            start, *values = (np.asarray(getattr(one, name)) for one in (base, *workers))
+            found = merged_scalar(how, start, np.stack(values), events)
+            setattr(result, name, found if np.ndim(found) else float(found))
 
 
-def sharing(seen: Sequence[Array]) -> Array:
-    """Return m for each slot, from what each worker saw of it.
-
-    >>> sharing([np.array([1.0, 4.0, 0.0]), np.array([1.0, 0.0, 0.0])])
-    array([2., 1., 2.])
-    """
-    growth = np.maximum(np.stack(seen), 0.0)
-    squares = (growth**2).sum(axis=0)
-    known = squares > 0.0
-    return np.where(known, growth.sum(axis=0) ** 2 / np.where(known, squares, 1.0), len(seen))
-
-
-def combined(
-    how: str | None, base: Array, workers: Array, steps: Array, shared: Array | None
-) -> Array:
-    """Combine the numbers of workers, which are rows; `steps` are their events."""
+def merged_scalar(how: str, start: Array, values: Array, events: Array) -> Array:
+    """Merge a scalar, or an array of scalars, of workers."""
     if how == "max":
-        return np.asarray(np.maximum(base, workers.max(axis=0)))
+        return np.asarray(np.maximum(start, values.max(axis=0)))
     if how == "min":
-        return np.asarray(np.minimum(base, workers.min(axis=0)))
+        return np.asarray(np.minimum(start, values.min(axis=0)))
     if how == "average":
-        return np.asarray(np.average(workers, axis=0, weights=steps))
-    total = (workers - base).sum(axis=0)
-    if how == "sum":
-        return np.asarray(base + total)
-    if how == "slotwise" and shared is not None:
-        return np.asarray(base + total / shared)
-    return np.asarray(base + total / len(workers))
+        return np.asarray(np.average(values, axis=0, weights=events))
+    total = (values - start).sum(axis=0)
+    return np.asarray(start + (total if how == "sum" else total / len(values)))

@@ -335,6 +335,11 @@ cdef class Mixture(EventRule):
         reasons = [member.why_no_merge for member in self.members]
         return next((reason for reason in reasons if reason is not None), None)
 
+    @property
+    def slots_are_independent(self):
+        """Whether those of all members are."""
+        return all(member.slots_are_independent for member in self.members)
+
     def parts(self):
         inner = [part for member in self.members for part in member.parts()]
         return [*self.sizes.values(), *inner, self]
@@ -431,15 +436,35 @@ cdef class Mixture(EventRule):
     def bound(self, u):
         return None, "no bound is proved for Mixture"
 
-    def state(self):
-        cdef Py_ssize_t size = (self.steps + 1) * self.count
-        state = {
+    def scalar_state(self):
+        return {
             "t": self.t,
             "variance": self.variance,
-            "n": self.n,
             "pi": to_array(self.pi, self.count),
             "regrets": to_array(self.regrets, self.count),
             "totals": [self.total_state(k) for k in range(self.count)],
+            "members": [member.scalar_state() for member in self.members],
+        }
+
+    def restore_scalars(self, state):
+        self.t = state["t"]
+        self.variance = state["variance"]
+        copy_from_array(self.pi, state["pi"])
+        copy_from_array(self.regrets, state["regrets"])
+        for k, total in enumerate(state["totals"]):
+            self.totals[k].sum, self.totals[k].rest, noted = total
+            self.totals[k].last.n = 0
+            for score, label, weight, slope in noted:
+                add_pending(&self.totals[k], score, label, weight, slope)
+        for member, saved in zip(self.members, state["members"], strict=True):
+            member.restore_scalars(saved)
+        self.share_out()
+
+    def state(self):
+        cdef Py_ssize_t size = (self.steps + 1) * self.count
+        state = {
+            **self.scalar_state(),
+            "n": self.n,
             "cells": self.table.copy_columns(0, self.used_width, self.n),
             "members": [
                 member.scalar_state() if member.can_share_table else member.state()
@@ -471,21 +496,11 @@ cdef class Mixture(EventRule):
                 "it into a Mixture of the same rules"
             )
         self.grow(state["n"])
-        self.t = state["t"]
-        self.variance = state["variance"]
-        copy_from_array(self.pi, state["pi"])
-        copy_from_array(self.regrets, state["regrets"])
-        for k, total in enumerate(state["totals"]):
-            self.totals[k].sum, self.totals[k].rest, noted = total
-            self.totals[k].last.n = 0
-            for score, label, weight, slope in noted:
-                add_pending(&self.totals[k], score, label, weight, slope)
         self.table.restore_columns(0, state["cells"])
         for member, saved in zip(self.members, state["members"], strict=True):
-            if member.can_share_table:
-                member.restore_scalars(saved)
-            else:
+            if not member.can_share_table:
                 member.restore(saved)
+        self.restore_scalars(state)
         if self.charges is not None:
             self.charges.restore(state["charges"])
         self.share_out()

@@ -190,6 +190,11 @@ cdef class Rule(SlotState):
         return None
 
     @property
+    def slots_are_independent(self):
+        """Whether slots that events lack keep their numbers, and each slot merges on its own."""
+        return True
+
+    @property
     def merges_by_slot(self):
         """Whether each slot merges by who saw it; otherwise all slots are means of the workers."""
         return True

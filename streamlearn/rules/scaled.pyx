@@ -113,6 +113,11 @@ cdef class Scaled(RecordedSteps):
         """Return l2/2 |w|^2, which is Psi(w) if l1 is 0: the norm is up to date."""
         return 0.5 * self.l2 * self.square if self.penalty.l1 == 0.0 else NAN
 
+    @property
+    def slots_are_independent(self):
+        """Not: a step shrinks all weights, and the norm is that of all."""
+        return False
+
     def derive(self):
         self.refresh()
 

@@ -3,10 +3,11 @@ from streamlearn.rules.table cimport SlotTable
 
 
 cdef class SlotState(Parameterized):
-    cdef SlotTable table
+    cdef readonly SlotTable table
     cdef double* cells  # of slot 0, in the table
     cdef readonly int width
-    cdef Py_ssize_t offset, stride  # of a slot's numbers; from one slot to the next
+    cdef readonly Py_ssize_t offset  # of a slot's numbers
+    cdef Py_ssize_t stride  # from one slot to the next
     cdef bint table_is_shared
     cdef readonly Py_ssize_t n
     cdef inline double* cell(self, Py_ssize_t j) noexcept nogil:

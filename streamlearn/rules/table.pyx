@@ -6,7 +6,7 @@ slots occupy. Rules that learn from the same rows therefore share one table.
 
 from libc.stdint cimport uintptr_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
@@ -84,3 +84,72 @@ cdef class SlotTable:
         cdef const double* source = <const double*><size_t>cells.ctypes.data
         for j in range(n):
             memcpy(self.cells + j * self.width + offset, source + j * width, width * sizeof(double))
+
+    # -- some slots: rules/moves.py ---------------------------------------------------------------
+
+    def take(self, const int[::1] slots, int width):
+        """Copy the first `width` numbers of these slots."""
+        cdef Py_ssize_t i, n = slots.shape[0]
+        array = empty(n * width)
+        cdef double* out = <double*><size_t>array.ctypes.data
+        for i in range(n):
+            memcpy(
+                out + i * width,
+                self.cells + <Py_ssize_t>slots[i] * self.width,
+                width * sizeof(double),
+            )
+        return array.reshape(n, width)
+
+    def put(self, const int[::1] slots, const double[:, ::1] rows):
+        """Restore what `take` returned."""
+        cdef Py_ssize_t i, width = rows.shape[1]
+        for i in range(slots.shape[0]):
+            memcpy(
+                self.cells + <Py_ssize_t>slots[i] * self.width,
+                &rows[i, 0],
+                width * sizeof(double),
+            )
+
+    def put_from(self, const int[::1] slots, const double[:, ::1] cells):
+        """Restore these slots from those of all, which `copy_columns` returned."""
+        cdef Py_ssize_t i, width = cells.shape[1]
+        for i in range(slots.shape[0]):
+            memcpy(
+                self.cells + <Py_ssize_t>slots[i] * self.width,
+                &cells[slots[i], 0],
+                width * sizeof(double),
+            )
+
+    def mark_changes(self, const double[:, ::1] before, unsigned char[::1] changed):
+        """Set the marks of slots whose numbers are not, bit for bit, those of `before`."""
+        cdef Py_ssize_t j, n = before.shape[0], width = before.shape[1]
+        with nogil:
+            for j in range(n):
+                if memcmp(self.cells + j * self.width, &before[j, 0], width * sizeof(double)) != 0:
+                    changed[j] = 1
+
+    def overlay(
+        self,
+        const int[::1] places,
+        const int[::1] slots,
+        const double[:, ::1] rows,
+        Py_ssize_t first,
+        unsigned char[::1] changed,
+    ):
+        """Put the rows of `slots`, from the number `first` on, where `places` has these slots.
+
+        Both are in order. Marks the places whose numbers change, and returns where the rows of
+        later slots begin.
+        """
+        cdef Py_ssize_t i = 0, k = first, size = rows.shape[1] * sizeof(double)
+        cdef double* cells
+        while k < slots.shape[0] and i < places.shape[0]:
+            if slots[k] > places[i]:
+                i += 1
+                continue
+            cells = self.cells + i * self.width
+            if memcmp(cells, &rows[k, 0], size) != 0:
+                memcpy(cells, &rows[k, 0], size)
+                changed[i] = 1
+            k += 1
+        return k

@@ -57,6 +57,11 @@ cdef class TruncatedGradient(RecordedSteps):
         self.cell(j)[MARK] = self.drift
         self.cell(j)[SEEN] = self.t
 
+    @property
+    def slots_are_independent(self):
+        """Not: the penalty moves all slots."""
+        return False
+
     def settle(self):
         cdef Py_ssize_t j
         for j in range(self.n):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.fleet.changes import applied, difference
 from streamlearn.fleet.rounds import BaseId, Delta, Rounds, Task
 from streamlearn.stream import Partition
 
@@ -33,10 +32,29 @@ def cell(where: Partition, offset: int) -> int:
     return (7 * where.number + offset) % CELLS
 
 
+class CellMoves(dict[int, float]):
+    """The cells that changed, as a model's moves."""
+
+    nbytes, has_nan = 8, False
+
+
+def difference(before: Array, after: Array) -> CellMoves:
+    """The cells that changed."""
+    return CellMoves({int(k): float(after[k]) for k in np.flatnonzero(before != after)})
+
+
+def applied(before: Array, moves: Mapping[int, float]) -> Array:
+    """The cells after they changed."""
+    after = before.copy()
+    for k, value in moves.items():
+        after[k] = value
+    return after
+
+
 def learn(cells: Array, where: Partition, start: int, end: int) -> None:
     """Learn records."""
     for offset in range(start, end):
-        cells[cell(where, offset), 0] += 1.0
+        cells[cell(where, offset)] += 1.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +78,7 @@ class Fleet:
         self.faults: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.checkpoint: dict[str, Any] = {
-            "state": {"cells": np.zeros((CELLS, 1))},
+            "state": np.zeros(CELLS),
             "positions": self.log.copy(),
         }
         self.take_over(1)
@@ -97,11 +115,11 @@ class Fleet:
     def work(self, task: Task) -> Delta:
         """Learn some of the new records, as a worker does: from the base that it was handed."""
         base = self.bases[task.base]
-        state = {"cells": base["cells"].copy()}
+        state = base.copy()
         ends = {}
         for where, start in task.starts.items():
             ends[where] = start + self.draw.randint(0, self.log[where] - start)
-            learn(state["cells"], where, start, ends[where])
+            learn(state, where, start, ends[where])
         return Delta(task.base, task.rank, task.starts, ends, difference(base, state))
 
     def send(self, task: Task, delta: Delta) -> None:
@@ -127,8 +145,7 @@ class Fleet:
         """Finish the round: the model and the positions together."""
         states = [applied(self.state, delta.learned) for delta in self.rounds.finish()]
         if states:
-            cells = self.state["cells"]
-            self.state = {"cells": cells + sum(state["cells"] - cells for state in states)}
+            self.state = self.state + sum(state - self.state for state in states)
 
     def disturb_owner(self) -> None:
         """Write a checkpoint, add a partition, or die and be replaced."""
@@ -152,9 +169,9 @@ class Fleet:
         self.merge()
         self.bases[self.rounds.base] = self.state
         for task in self.rounds.tasks(3):
-            state = {"cells": self.state["cells"].copy()}
+            state = self.state.copy()
             for where, start in task.starts.items():
-                learn(state["cells"], where, start, self.log[where])
+                learn(state, where, start, self.log[where])
             change = difference(self.state, state)
             ends = {where: self.log[where] for where in task.starts}
             self.offer(Delta(task.base, task.rank, task.starts, ends, change))
@@ -162,8 +179,8 @@ class Fleet:
 
     def is_exact(self) -> bool:
         """Whether each record was learned once, by an independent count."""
-        expected = np.zeros((CELLS, 1))
+        expected = np.zeros(CELLS)
         for where, end in self.log.items():
             learn(expected, where, 0, end)
         reached: Mapping[Partition, int] = self.rounds.positions
-        return dict(reached) == self.log and bool((self.state["cells"] == expected).all())
+        return dict(reached) == self.log and bool((self.state == expected).all())

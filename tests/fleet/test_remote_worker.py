@@ -18,7 +18,6 @@ from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.process.log import Log
 from streamlearn.estimators import model_file
 from streamlearn.fleet import remote_worker
-from streamlearn.fleet.changes import applied, difference
 from streamlearn.fleet.instructions import prepare
 from streamlearn.fleet.remote_worker import Base, Failed, RemoteWorker, WorkerInstructions
 from streamlearn.fleet.round_pipeline import Round, RoundPipeline, base_state
@@ -144,9 +143,9 @@ def learn_round(
         delta = worker.learn(task, base, goals)
         assert isinstance(delta, Delta), delta
         assert rounds.offer(delta) is None
-    merged = Round(base.state, rounds.finish())
+    merged = Round(rounds.finish())
     pipeline.process(merged)
-    return Base(rounds.base, None, merged.merged)
+    return Base(rounds.base, base.id, merged.moved)
 
 
 def test_one_worker_learns_what_the_daemon_would_to_the_bit(
@@ -164,7 +163,7 @@ def test_one_worker_learns_what_the_daemon_would_to_the_bit(
             owner.process(records)
     worker, _ = make_worker(monkeypatch)
     rounds = Rounds(1, owner.positions)
-    base = Base(rounds.base, None, dict(base_state(owner)))
+    base = Base(rounds.base, None, base_state(owner))
     learn_round(owner, [worker], rounds, base, dict.fromkeys(WHERE, LENGTH))
     assert models_of(owner) == models_of(alone)
     assert owner.positions == alone.positions == dict.fromkeys(WHERE, LENGTH)
@@ -185,7 +184,7 @@ def test_several_workers_count_every_event_once_and_learn(monkeypatch: pytest.Mo
     telemetry.quality.start(owner.learners)
     workers = [make_worker(monkeypatch, garbage=0.05)[0] for _ in range(3)]
     rounds = Rounds(1, dict.fromkeys(WHERE, 0))
-    base = Base(rounds.base, None, dict(base_state(owner)))
+    base = Base(rounds.base, None, base_state(owner))
     for goal in (100, LENGTH):
         base = learn_round(owner, workers, rounds, base, dict.fromkeys(WHERE, goal))
     assert owner.positions == dict.fromkeys(WHERE, LENGTH)
@@ -226,31 +225,32 @@ def test_changes_of_the_base_are_applied(monkeypatch: pytest.MonkeyPatch) -> Non
     owner = make_pipeline()
     (worker, _), (other, _) = make_worker(monkeypatch), make_worker(monkeypatch)
     rounds = Rounds(1, dict.fromkeys(WHERE, 0))
-    base = Base(rounds.base, None, dict(base_state(owner)))
-    after = learn_round(owner, [worker, other], rounds, base, dict.fromkeys(WHERE, 100))
-    change = Base(after.id, base.id, difference(base.state, after.state))
+    base = Base(rounds.base, None, base_state(owner))
+    change = learn_round(owner, [worker, other], rounds, base, dict.fromkeys(WHERE, 100))
     first, second = rounds.tasks(2)
     goals = dict.fromkeys(WHERE, 200)
     by_change = worker.learn(first, change, goals)
     whole, _ = make_worker(monkeypatch)
-    by_whole = whole.learn(first, after, goals)
-    assert changed(after, by_change) == changed(after, by_whole)
+    by_whole = whole.learn(first, Base(change.id, None, base_state(owner)), goals)
+    assert bits_of(by_change) == bits_of(by_whole)
     failed = other.learn(second, None, goals)  # it has the base before
     assert isinstance(failed, Failed)
     assert "base" in str(failed.error)
 
 
-def changed(base: Base, delta: Any) -> bytes:
-    """The models of a worker after its round."""
+def bits_of(delta: Any) -> bytes:
+    """What a worker has learned in its round."""
     return b"".join(
-        map(bytes, model_file.pieces(applied(base.state["models"], delta.learned.changes)))
+        model_file.pack([move.size, move.places(), *move.rows, move.scalars])
+        for learned in delta.learned.moves.values()
+        for move in learned.rules
     )
 
 
 def test_a_round_begins_where_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     owner = make_pipeline()
     worker, reader = make_worker(monkeypatch)
-    base = Base(Rounds(1, {}).base, None, dict(base_state(owner)))
+    base = Base(Rounds(1, {}).base, None, base_state(owner))
     goals = dict.fromkeys(WHERE, 100)
     for starts in ({WHERE[0]: 0}, {WHERE[0]: 50, WHERE[1]: 20}, {WHERE[2]: 0}, {}):
         [task] = Rounds(1, starts).tasks(1) or [Task(base.id, 0, {})]
@@ -268,7 +268,7 @@ def test_errors_are_returned_and_the_next_round_begins_anew(
     owner = make_pipeline()
     worker, reader = make_worker(monkeypatch)
     rounds = Rounds(1, {WHERE[0]: 0})
-    base = Base(rounds.base, None, dict(base_state(owner)))
+    base = Base(rounds.base, None, base_state(owner))
     [task] = rounds.tasks(1)
     reader.gap = WHERE[0]
     failed = worker.learn(task, base, {})
@@ -283,7 +283,7 @@ def test_too_many_invalid_records_stop_the_daemon(monkeypatch: pytest.MonkeyPatc
     worker, _ = make_worker(monkeypatch, garbage=0.9, ratio=0.1)
     rounds = Rounds(1, dict.fromkeys(WHERE, 0))
     [task] = rounds.tasks(1)
-    failed = worker.learn(task, Base(rounds.base, None, dict(base_state(owner))), {})
+    failed = worker.learn(task, Base(rounds.base, None, base_state(owner)), {})
     assert isinstance(failed, Failed)
     assert failed.code == Exit.INVALID_RECORDS
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
-import numpy as np
 import pytest
 
-from streamlearn.fleet.changes import applied, difference, has_nan
 from streamlearn.fleet.rounds import BaseId, Delta, Rounds
 from streamlearn.stream import Partition
 from tests.fleet.simulated_fleet import Fleet
@@ -91,25 +88,3 @@ def test_what_was_learned_of_a_partition_that_moved_is_dropped() -> None:
     assert rounds.offer(Delta(second.base, 1, second.starts, {TWO: 4})) == "position"
     assert rounds.finish() == []
     assert rounds.positions == {ONE: 10}
-
-
-def test_changes_are_exact_to_the_bit_and_sparse_where_that_is_smaller() -> None:
-    draw = np.random.default_rng(1)
-    a = draw.normal(size=(50, 3))
-    before: dict[str, Any] = {"a": a, "b": [np.zeros(4), {"n": 1}], "c": None}
-    after: dict[str, Any] = {"a": a.copy(), "b": [np.ones(4), {"n": 2}], "c": "x"}
-    after["d"] = np.zeros(2)
-    after["a"][7, 1] = np.nan
-    after["a"][9, 2] = -0.0
-    before["a"][9, 2] = 0.0
-    change = difference(before, after)
-    assert change["a"].places.tolist() == [7, 9]
-    assert isinstance(change["b"][0], np.ndarray)
-    found = applied(before, change)
-    assert found["a"].tobytes() == after["a"].tobytes()
-    assert (found["b"][1], found["c"], found["d"].tolist()) == ({"n": 2}, "x", [0.0, 0.0])
-    assert found["b"][0].tolist() == [1.0] * 4
-    assert has_nan(change)
-    assert not has_nan(difference(before, before))
-    grown = np.zeros((60, 3))
-    assert difference(before["a"], grown) is grown

@@ -14,13 +14,12 @@ from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.daemon.process.log import Log
 from streamlearn.errors import FleetError, SourceError
 from streamlearn.fleet import actor_pool
-from streamlearn.fleet.changes import applied, difference
 from streamlearn.fleet.remote_worker import Base, Failed
 from streamlearn.fleet.rounds import Delta, Task
 from streamlearn.fleet.worker_pool import WorkerPool
 from streamlearn.stream import Partition
 from tests.fleet.fake_ray import FakeRay
-from tests.fleet.simulated_fleet import CELLS, learn
+from tests.fleet.simulated_fleet import CELLS, CellMoves, applied, difference, learn
 
 LENGTH = 400
 TOLD: Any = SimpleNamespace(round_seconds=1.0)
@@ -70,7 +69,8 @@ class FakeWorker:
         elif base is not None:
             assert self.base is not None
             assert self.base.id == base.since
-            self.base = Base(base.id, None, applied(self.base.state, base.state))
+            cells = applied(self.base.state["cells"], base.state["cells"])
+            self.base = Base(base.id, None, {"cells": cells})
         if self.answer is not None:
             return self.answer
         assert self.base is not None
@@ -79,9 +79,9 @@ class FakeWorker:
         for where, start in task.starts.items():
             ends[where] = min(start + self.draw.randint(0, 20), LENGTH)
             learn(cells, where, start, ends[where])
-        changes = difference(self.base.state, {"cells": cells})
+        moves = {"cells": difference(self.base.state["cells"], cells)}
         counts = SimpleNamespace(events=1)
-        learned = SimpleNamespace(changes=changes, counts=counts, seconds=1.0, marks={})
+        learned = SimpleNamespace(moves=moves, counts=counts, seconds=1.0, marks={})
         return Delta(task.base, task.rank, task.starts, ends, learned)
 
 
@@ -95,11 +95,19 @@ def make_pool(
 
 
 def begin(pool: WorkerPool, partitions: int) -> dict[str, Any]:
+    """Let the pool begin; the state that is returned has to be kept up to date."""
     while not pool.ready:
         pool.poll(0.1, 10)
-    state = {"cells": np.zeros((CELLS, 1))}
-    pool.begin(1, {Partition("t", k): 0 for k in range(partitions)}, state)
+    state = {"cells": np.zeros(CELLS)}
+    pool.begin(1, {Partition("t", k): 0 for k in range(partitions)}, state.copy)
     return state
+
+
+def merge(pool: WorkerPool, state: dict[str, Any], moves: list[Any]) -> None:
+    """Add up what was learned, and hand it out."""
+    before = state["cells"]
+    state["cells"] = before + sum(applied(before, one) - before for one in moves)
+    pool.hand_out({"cells": difference(before, state["cells"])})
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -114,16 +122,12 @@ def test_each_record_once(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     while min(rounds.positions.values()) < LENGTH:
         pool.poll(0.1, 10)
         if pool.finished():
-            base, deltas = pool.take()
-            assert base is state
+            deltas = pool.take()
             if deltas:
-                after = [applied(state, one.learned.changes)["cells"] for one in deltas]
-                cells = state["cells"]
-                state = {"cells": cells + sum(one - cells for one in after)}
-                pool.hand_out(state)
+                merge(pool, state, [one.learned.moves["cells"] for one in deltas])
         ray.disturb()
         assert ray.now < 10_000.0
-    expected = np.zeros((CELLS, 1))
+    expected = np.zeros(CELLS)
     for k in range(partitions):
         learn(expected, Partition("t", k), 0, LENGTH)
     assert (state["cells"] == expected).all()
@@ -146,9 +150,7 @@ def test_changes_of_the_base_are_sent_to_those_who_have_the_one_before(
     for _ in range(5):
         while not pool.finished():
             pool.poll(0.1, 10)
-        _, deltas = pool.take()
-        state = {"cells": applied(state, deltas[0].learned.changes)["cells"]}
-        pool.hand_out(state)
+        merge(pool, state, [one.learned.moves["cells"] for one in pool.take()])
     assert [worker.whole for worker in made] == [1, 1]
 
 
@@ -172,7 +174,9 @@ def test_errors_of_workers_are_the_daemons(
 
 def test_a_weight_that_is_not_a_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(1)
-    learned = SimpleNamespace(changes={"cells": np.array([np.nan])})
+    broken = CellMoves({0: np.nan})
+    broken.has_nan = True
+    learned = SimpleNamespace(moves={"cells": broken})
     where = Partition("t", 0)
     draws: list[Any] = []
 

@@ -6,10 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import streamlearn as sl
 from streamlearn.estimators import model_file
-from streamlearn.rules.merging import combined, merged, sharing
+from streamlearn.rules import Rule, merging
+from streamlearn.rules.combining import combine
+from streamlearn.rules.merging import merged
+from streamlearn.rules.moves import Move, Snapshot, put, take
+from streamlearn.rules.slot_state import Field
 from tests.support.members import (
     LOSSES,
     RULES,
@@ -34,24 +39,43 @@ def rule_of(model: Any) -> Any:
     return rule
 
 
-def trained(rule: Any, penalty: Any, loss: Any) -> tuple[Any, Any, Any]:
-    """A bound rule, its state in the middle of a stream, and a function that learns on from it."""
+def trained(rule: Any, penalty: Any, loss: Any) -> tuple[Any, Any]:
+    """A bound rule in the middle of a stream, and a function that learns on from there."""
     data = stream_for(loss, weighed=False)
     model = estimator(rule, penalty, loss)
     know_all(model)
     model.learn_rows(data.X[:40], data.y[:40])
-    base = rule_of(model).state()
 
-    def learn(start: int, stop: int, columns: Any = slice(None)) -> Any:
+    def learn(start: int, stop: int, columns: Any = slice(None)) -> Move:
         worker = model.clone()
         know_all(worker)
         worker.restore(model.state())
+        base = Snapshot(rule_of(worker))
         X = np.zeros_like(data.X[start:stop])
         X[:, columns] = data.X[start:stop, columns]
-        worker.learn_rows(X, data.y[start:stop])
-        return rule_of(worker).state()
+        worker.learn_rows(csr_array(X), data.y[start:stop])
+        return base.moved()
 
-    return rule_of(model), base, learn
+    return rule_of(model), learn
+
+
+def after(rule: Any, move: Move) -> Any:
+    """A copy of a rule, moved."""
+    found = rule.fresh()
+    found.restore(rule.state())
+    put(found, move)
+    return found
+
+
+def whole(rule: Any, move: Move) -> Move:
+    """A move with all slots."""
+    return take(after(rule, move), None)
+
+
+def bits(move: Move) -> bytes:
+    """All of a move."""
+    rows = [one.tobytes() for one in move.rows]
+    return b"".join([*rows, move.places().tobytes(), model_file.pack(move.scalars)])
 
 
 def mergeable(case: tuple[Any, Any, Any]) -> bool:
@@ -62,10 +86,8 @@ def mergeable(case: tuple[Any, Any, Any]) -> bool:
 MERGED = [case for case in CASES if mergeable(case)]
 
 
-def weights(rule: Any, state: Any) -> Any:
-    found = rule.fresh()
-    found.restore(state)
-    return found.weights()
+def weights(rule: Any, move: Move) -> Any:
+    return after(rule, move).weights()
 
 
 def test_every_number_says_how_it_merges() -> None:
@@ -89,35 +111,78 @@ def test_refused_rules_say_why() -> None:
     for rule, penalty, loss in refused:
         bound = rule.bind(penalty, loss)
         with pytest.raises(sl.IncompatibleError, match="use"):
-            merged(bound, bound.state(), [])
+            merged(bound, [])
 
 
 @pytest.mark.parametrize("case", MERGED, ids=brief)
 def test_merging_one_worker_changes_nothing(case: Any) -> None:
-    rule, base, learn = trained(*case)
+    rule, learn = trained(*case)
+    idle = take(rule, np.empty(0, dtype=np.int32))
     one = learn(40, 60)
-    assert model_file.pack(merged(rule, base, [base, one, base])) == model_file.pack(one)
-    assert model_file.pack(merged(rule, base, [base, base])) == model_file.pack(base)
+    assert merged(rule, [idle, one, idle]) is one
+    before = rule.state()
+    assert model_file.pack(after(rule, merged(rule, [idle, idle])).state()) == model_file.pack(
+        before
+    )
+
+
+@pytest.mark.parametrize("case", MERGED, ids=brief)
+def test_a_move_is_all_that_was_learned_and_can_be_undone(case: Any) -> None:
+    """To the bit, like learning in one go."""
+    rule, penalty, loss = case
+    data = stream_for(loss, weighed=False)
+    model, worker = (estimator(rule, penalty, loss) for _ in range(2))
+    for one in (model, worker):
+        know_all(one)
+        one.learn_rows(csr_array(data.X[:40]), data.y[:40])
+    before = model_file.pack(rule_of(worker).state())
+    base = Snapshot(rule_of(worker))
+    X, y = csr_array(data.X[40:60]), data.y[40:60]
+    for _ in range(2):  # and again, from the same base
+        worker.learn_rows(X, y)
+        learned = base.moved()
+        base.restore()
+        assert model_file.pack(rule_of(worker).state()) == before
+    model.learn_rows(X, y)
+    expected = model_file.pack(rule_of(model).state())
+    base.advance(learned)
+    assert model_file.pack(rule_of(worker).state()) == expected
+    base.restore()
+    assert model_file.pack(rule_of(worker).state()) == expected
+
+
+@pytest.mark.parametrize("case", MERGED, ids=brief)
+def test_only_touched_slots_are_merged_as_all_would_be(
+    monkeypatch: pytest.MonkeyPatch, case: Any
+) -> None:
+    rule, learn = trained(*case)
+    left, right = learn(40, 56, slice(0, 5)), learn(56, 72, slice(3, 9))
+    sparse = merged(rule, [left, right])
+    dense = merged(rule, [whole(rule, left), whole(rule, right)])
+    assert bits(whole(rule, sparse)) == bits(whole(rule, dense))
+    monkeypatch.setattr(merging, "CHUNK", 3)
+    for moves in ([left, right], [left, whole(rule, right)]):
+        found = merged(rule, moves)
+        assert bits(whole(rule, found)) == bits(whole(rule, sparse))
 
 
 @pytest.mark.parametrize("case", MERGED, ids=brief)
 def test_workers_that_agree_are_confirmed(case: Any) -> None:
-    rule, base, learn = trained(*case)
+    rule, learn = trained(*case)
     one = learn(40, 60)
-    both = merged(rule, base, [one, one, one])
+    both = merged(rule, [one, one, one])
     if rule.scalar_merges["t"] == "mean":
-        assert both["t"] == one["t"]
-        close(weights(rule, both), weights(rule, one), 1e-6)
+        assert both.scalars["t"] == one.scalars["t"]
     else:
-        assert both["t"] - base["t"] == 3 * (one["t"] - base["t"])
-        close(weights(rule, both), weights(rule, one), 1e-6)
+        assert both.scalars["t"] - rule.t == 3 * (one.scalars["t"] - rule.t)
+    close(weights(rule, both), weights(rule, one), 1e-6)
 
 
 @pytest.mark.parametrize("case", MERGED, ids=brief)
 def test_the_order_of_workers_only_rounds(case: Any) -> None:
-    rule, base, learn = trained(*case)
-    states = [learn(40, 50), learn(50, 61), learn(61, 72)]
-    forth, back = merged(rule, base, states), merged(rule, base, states[::-1])
+    rule, learn = trained(*case)
+    moves = [learn(40, 50), learn(50, 61), learn(61, 72)]
+    forth, back = merged(rule, moves), merged(rule, moves[::-1])
     close(weights(rule, forth), weights(rule, back), 1e-6)
     assert np.isfinite(weights(rule, forth)).all()
 
@@ -131,9 +196,9 @@ BY_SLOT = [
 
 @pytest.mark.parametrize("case", BY_SLOT, ids=brief)
 def test_a_slot_that_one_worker_saw_is_that_workers(case: Any) -> None:
-    rule, base, learn = trained(*case)
+    rule, learn = trained(*case)
     left, right = learn(40, 56, slice(0, 2)), learn(56, 72, slice(2, 5))
-    both = merged(rule, base, [left, right])
+    both = merged(rule, [left, right])
     columns = [k for k, field in enumerate(rule.fields) if field.merge == "slotwise"]
     names = [rule.fields[k].name for k in columns]
     if "sigma" in names or "weight" in names:  # kept in other units
@@ -142,27 +207,37 @@ def test_a_slot_that_one_worker_saw_is_that_workers(case: Any) -> None:
         tolerance = 1e-6
         np.testing.assert_allclose(rows[0][:2], rows[1][:2], rtol=tolerance, atol=1e-9)
         np.testing.assert_allclose(rows[0][2:5], rows[2][2:5], rtol=tolerance, atol=1e-9)
+    cells, of_left, of_right = (after(rule, move).slots() for move in (both, left, right))
     for k in columns:
-        np.testing.assert_allclose(both["cells"][:2, k], left["cells"][:2, k], rtol=1e-12)
-        np.testing.assert_allclose(both["cells"][2:5, k], right["cells"][2:5, k], rtol=1e-12)
+        np.testing.assert_allclose(cells[:2, k], of_left[:2, k], rtol=1e-12)
+        np.testing.assert_allclose(cells[2:5, k], of_right[2:5, k], rtol=1e-12)
 
 
 @pytest.mark.parametrize("case", MERGED, ids=brief)
 def test_a_weight_that_is_zero_for_all_stays_zero(case: Any) -> None:
-    rule, base, learn = trained(*case)
-    states = [learn(40, 56, slice(0, 5)), learn(56, 72, slice(0, 7))]
-    found = weights(rule, merged(rule, base, states))
-    if rule.evidence is None or not rule.merges_by_slot:
-        untouched = np.all([weights(rule, state) == 0.0 for state in states], axis=0)
-    else:  # sums of slots that both saw may leave a threshold together
-        untouched = np.all([weights(rule, s) == 0.0 for s in (base, *states)], axis=0)
-        untouched[:7] = False
-    assert (found[untouched] == 0.0).all()
+    rule, learn = trained(*case)
+    moves = [learn(40, 56, slice(0, 5)), learn(56, 72, slice(0, 7))]
+    found = weights(rule, merged(rule, moves))
+    zeros = [weights(rule, move) == 0.0 for move in moves]
+    if rule.evidence is not None and rule.merges_by_slot:
+        # sums of slots that both saw may leave a threshold together
+        zeros.append(rule.weights() == 0.0)
+        zeros[-1][:7] = False
+    assert (found[np.all(zeros, axis=0)] == 0.0).all()
 
 
-def test_sums_of_learned_moves_overshoot_and_means_do_not() -> None:
+@pytest.mark.parametrize(("how", "expected"), [("sum", 2.0), ("mean", 1.0), ("slotwise", 1.0)])
+def test_sums_of_learned_moves_overshoot_and_means_do_not(how: str, expected: float) -> None:
     """On (w - 1)^2 / 2 two workers that went to 1 each go to 2 together, and to 1 by the mean."""
-    base, workers = np.array([0.0]), np.array([[1.0], [1.0]])
-    assert combined("sum", base, workers, np.ones(2), None) == 2.0
-    assert combined("mean", base, workers, np.ones(2), None) == 1.0
-    assert combined("slotwise", base, workers, np.ones(2), sharing([np.ones(1)] * 2)) == 1.0
+
+    class Moved(Rule):
+        fields = (Field("weight", merge=how), Field("seen", merge=how))
+
+    parts = [Moved().bind(sl.penalties.Zero(), sl.losses.Squared()) for _ in range(4)]
+    for part in parts:
+        part.extend(1)
+    result, base, *workers = parts
+    for worker in workers:
+        worker.restore_slots(np.ones((1, 2)))
+    combine(result, base, workers, 1, [1.0, 1.0], "seen")
+    assert result.slots()[0, 0] == expected
