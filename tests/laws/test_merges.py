@@ -14,7 +14,7 @@ from streamlearn.rules import Rule, merging
 from streamlearn.rules.combining import combine
 from streamlearn.rules.merging import merged
 from streamlearn.rules.moves import Move, Snapshot, put, take
-from streamlearn.rules.slot_state import Field
+from streamlearn.rules.slot_state import PerSlot
 from tests.support.members import (
     LOSSES,
     RULES,
@@ -231,7 +231,7 @@ def test_sums_of_learned_moves_overshoot_and_means_do_not(how: str, expected: fl
     """On (w - 1)^2 / 2 two workers that went to 1 each go to 2 together, and to 1 by the mean."""
 
     class Moved(Rule):
-        fields = (Field("weight", merge=how), Field("seen", merge=how))
+        fields = (PerSlot("weight", merge=how), PerSlot("seen", merge=how))
 
     parts = [Moved().bind(sl.penalties.Zero(), sl.losses.Squared()) for _ in range(4)]
     for part in parts:
