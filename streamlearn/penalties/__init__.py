@@ -4,6 +4,7 @@ from streamlearn.penalties.geometries import KL, Entropy, LpSquared
 from streamlearn.penalties.norms import L1, L2, Berhu, ElasticNet, Zero
 from streamlearn.penalties.penalty import Penalty
 from streamlearn.penalties.sets import Ball, L1Ball, LInfinity, Simplex
+from streamlearn.penalties.target import TargetNonzero
 
 __all__ = [
     "KL",
@@ -18,5 +19,6 @@ __all__ = [
     "LpSquared",
     "Penalty",
     "Simplex",
+    "TargetNonzero",
     "Zero",
 ]

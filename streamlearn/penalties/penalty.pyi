@@ -17,6 +17,7 @@ class Penalty(Parameterized):
     own_geometry: ClassVar[bool]
     on_simplex: ClassVar[bool]
     has_closed_sums: ClassVar[bool]
+    steered: ClassVar[bool]
     dual_norm: float
     @property
     def l1(self) -> float: ...

@@ -117,6 +117,8 @@ cdef class Penalty(Parameterized):
     # `shape` sets a scale and a threshold that never decreases: the weights of an untouched slot
     # can be summed over time in closed form
     has_closed_sums = False
+    # the strength of l1 follows from the events, and the rule steers it
+    steered = False
 
     def __cinit__(self):
         self.radius = INFINITY

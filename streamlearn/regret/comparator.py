@@ -121,6 +121,11 @@ def scaled(penalty: Penalty, factor: float) -> Penalty:
 
 def why_unsolvable(task: ComparatorTask) -> str | None:
     """Return why no method solves the task; None if one does."""
+    if task.penalty.steered:
+        return (
+            f"the best fixed model of {task.penalty!r} is not known: finding it takes a search of "
+            "all subsets of features; use L1 with a strength"
+        )
     probe = scipy.sparse.csr_array((np.ones(1), np.zeros(1, np.int32), [0, 1]), shape=(1, 1))
     # A label for the probe: targets, the first class, or a number.
     several = (1, task.outputs) if task.loss.kind == "multitarget" else 1

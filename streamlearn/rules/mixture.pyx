@@ -41,6 +41,7 @@ from streamlearn.rules.mirror_descent import MirrorDescent
 from streamlearn.rules.polynomial_average import PolynomialAverage
 from streamlearn.rules.requirements import chargeable
 from streamlearn.rules.sparse_mixture import SparseMixture
+from streamlearn.rules.targeted_mixture import TargetedMixture
 from streamlearn.core.parameters import number
 
 DEF MAX_SCORE = 1e100
@@ -146,12 +147,19 @@ cdef class Mixture(EventRule):
         return all(rule.stays_finite for rule in self.members or self.rules)
 
     @property
+    def steers(self):
+        """Whether it sets the strength of l1 for a number of weights, as the default rule does."""
+        return self.rules == default_rules()
+
+    @property
     def intercept(self):
         """Inside the row, but outside the penalty where members keep it so."""
         return "free" if any([isinstance(rule, SelfTuning) for rule in self.rules]) else "inside"
 
     def implementation(self, Penalty penalty):
         """Use the default members in the forms that take l1 and l2, if there is such a penalty."""
+        if penalty.steered:
+            return TargetedMixture(self.share)
         penalized = penalty.l1 + penalty.l2 > 0.0 and penalty.norm_limit == INFINITY
         if penalized and self.rules == default_rules():
             return SparseMixture(self.share)

@@ -21,11 +21,18 @@ Requirement = Callable[["Rule", "Penalty", "Loss | VectorLoss"], str | None]
 
 def check(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> None:
     """Raise IncompatibleError for the first requirement that is not met."""
-    for need in (*rule.needs, leaves_zero):
+    for need in (steers, *rule.needs, leaves_zero):
         reason = need(rule, penalty, loss)
         if reason is not None:
             name = type(rule).__name__
             raise IncompatibleError(f"{name} with {penalty!r} and {loss!r}: {reason}")
+
+
+def steers(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
+    """Require a rule that steers the strength of l1, if the penalty is a number of weights."""
+    if rule.steers or not penalty.steered:
+        return None
+    return "only the default rule, Mixture(), steers the strength of l1; use it, or L1(strength)"
 
 
 def leaves_zero(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:

@@ -27,6 +27,8 @@ class Rule(SlotState):
     @property
     def loss(self) -> Loss | VectorLoss: ...
     sums_gradients: ClassVar[bool]
+    @property
+    def steers(self) -> bool: ...
     scalar_merges: ClassVar[dict[str, str]]
     evidence: ClassVar[str | None]
     @property

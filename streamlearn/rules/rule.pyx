@@ -35,8 +35,9 @@ cdef class Rule(SlotState):
     the sum of all losses, not once per event. `can_share_table`: its numbers may be stored next to
     those of other rules. `stays_finite`: its state stays finite whatever the row; for other rules
     the engine rejects rows that would overflow. `sums_gradients`: the weights follow from a sum of
-    gradients, so one of them can be subtracted. `scalar_merges`: how the scalars of several workers
-    merge, and `evidence`: the field that grows with what a worker saw of a slot (rules/merging.py).
+    gradients, so one of them can be subtracted. `steers`: it sets the strength of l1 for a number
+    of weights. `scalar_merges`: how the scalars of several workers merge, and `evidence`: the field
+    that grows with what a worker saw of a slot (rules/merging.py).
     """
 
     scalars = ("t",)
@@ -47,6 +48,7 @@ cdef class Rule(SlotState):
     can_share_table = False
     stays_finite = False
     sums_gradients = False
+    steers = False
     scalar_merges = {"t": "mean"}
     evidence = None
 

@@ -38,10 +38,6 @@ DEF VOTING = 0.1
 DEF TINY = 1e-75  # features outside are ignored: sums of their squares could overflow
 DEF HUGE = 1e75
 
-cdef enum:
-    BASE = IN_SLOTS  # the score of the mean label, on the intercept (rules/base_rate.pyx)
-    MEMBERS
-
 NAMES = ("adaptive", "coin", "newton", "follower", "average", "base rate")
 FIELDS = (  # of Slot
     *[PerSlot(f"{name} z", flips_sign=True) for name in NAMES[:4]],
@@ -75,17 +71,6 @@ cdef class SparseMixture(SelfTuning):
     needs = (scalar_loss, l1_and_l2)
     intercept = "free"
     stays_finite = True
-    cdef readonly double share
-    cdef public double features, variance  # N and the sum of pi d^2
-    cdef Strengths[2] strengths  # now, of slots outside and inside the penalty
-    cdef double[MEMBERS] pi  # the shares
-    cdef double[MEMBERS] audible  # the shares without those of silent members
-    cdef double[NEWTON + 1] votes  # 1 for members that decide where the follower may be non-zero
-    cdef double[MEMBERS] regret
-    cdef double[MEMBERS] penalty_sum
-    cdef double[MEMBERS] scores
-    cdef double coin_unclipped
-    cdef double labels, mass  # sum a y, sum a
 
     def __init__(self, share=1e-3):
         self.share = number("SparseMixture", "share", share, low=0.0, high=1.0)
@@ -101,8 +86,8 @@ cdef class SparseMixture(SelfTuning):
         SelfTuning.start(self)
         self.averages_lazily = False  # shares move all slots at every event
         self.prefetches = True
+        self.set_l1(self.penalty.l1)
         for k in range(2):
-            self.strengths[1].l1[k] = self.penalty.l1
             self.strengths[1].half_l2[k] = 0.5 * self.penalty.l2
         self.strengths[1].l2 = self.penalty.l2
         for k in range(MEMBERS):
@@ -128,14 +113,14 @@ cdef class SparseMixture(SelfTuning):
         for k in range(NEWTON + 1):
             self.votes[k] = self.pi[k] >= VOTING * best
 
+    cdef void set_l1(self, double l1) noexcept nogil:
+        self.strengths[1].l1[0] = self.strengths[1].l1[1] = l1
+
     cdef void set_strengths(self) noexcept nogil:
         set_time(&self.strengths[0], self.t)
         set_time(&self.strengths[1], self.t)
 
     # -- the weights of a slot --------------------------------------------------------------------
-
-    cdef inline const Strengths* strengths_of(self, Py_ssize_t j) noexcept nogil:
-        return self.strengths + (j >= self.free_slots)
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         cdef double[IN_SLOTS] w

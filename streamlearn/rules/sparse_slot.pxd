@@ -37,13 +37,13 @@ from streamlearn.core.pairs cimport (
     select_above, square_root, store, subtract,
 )
 
-DEF MARGIN = 30.0
 DEF NEWTON_PRIOR = 3.0
 DEF DECAY = 3.0
 DEF LEAST = 1e-200  # added to divisors: 0 / 0 is 0
 
 cdef enum:
     ADAPTIVE, COIN, NEWTON, FOLLOWER, AVERAGE, IN_SLOTS
+    MARGIN = 30
 
 
 cdef struct Slot:

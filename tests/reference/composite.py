@@ -36,8 +36,7 @@ class _Composite(_Tuned):
 
     def strengths(self) -> tuple[Vector, Vector]:
         inside = np.arange(self.n) >= self.free
-        l1 = float(getattr(self.penalty, "l1", 0.0))
-        return np.where(inside, l1, 0.0), np.where(inside, self.penalty.l2, 0.0)
+        return np.where(inside, self.penalty.l1, 0.0), np.where(inside, self.penalty.l2, 0.0)
 
     def soft(self) -> Vector:
         l1, _ = self.strengths()

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from .composite import _Composite
 from .losses import Loss
-from .penalties import Penalty
+from .penalties import Penalty, TargetNonzero
 from .rule import Rule, Vector
 from .tuned import (
     BaseRate,
@@ -50,6 +50,12 @@ class Mixture(Rule):
 
     batches = False
     free = 0
+    targeted: ClassVar[Any] = None  # for TargetNonzero (target.py)
+
+    def __new__(cls, *given: Any, **_: Any) -> Self:
+        kind: Any = cls.targeted if isinstance(given[2], TargetNonzero) else cls
+        made: Self = object.__new__(kind)
+        return made
 
     def __init__(
         self,
@@ -60,8 +66,7 @@ class Mixture(Rule):
         share: float = 1e-3,
     ) -> None:
         super().__init__(n, loss, penalty)
-        self.l1, self.l2 = getattr(penalty, "l1", 0.0), penalty.l2
-        self.penalized = self.l1 > 0.0 or self.l2 > 0.0
+        self.penalized = penalty.shrinks
         default = PENALIZED if self.penalized else DEFAULT
         self.members: list[Any] = [
             make(n, loss, penalty) for make in (default if rules is None else rules)
@@ -86,7 +91,7 @@ class Mixture(Rule):
 
     def support(self) -> Any:
         """Where members that select weights have some that are not 0."""
-        if self.l1 == 0.0 or not self.selecting.any():
+        if self.penalty.l1 == 0.0 or not self.selecting.any():
             return True
         voters = self.selecting & (self.pi >= 0.1 * np.max(self.pi[self.selecting]))
         return np.any([self.members[k].w != 0.0 for k in np.flatnonzero(voters)], axis=0)
@@ -120,16 +125,25 @@ class Mixture(Rule):
         if self.penalized:
             here = (x != 0.0) & (np.arange(self.n) >= self.free)
             size = np.abs(np.stack([member.w for member in self.members]))
-            self.psi = np.where(here, self.l1 * size + 0.5 * self.l2 * size**2, self.psi)
-            psi = self.psi.sum(axis=1)
-            d = d + psi - heard @ psi
+            psi = self.penalty.l1 * size + 0.5 * self.penalty.l2 * size**2
+            self.psi = np.where(here, psi, self.psi)
+            d = d + self.charges()
         self.c = self.c + d
         self.V += float(self.pi @ d**2)
         if self.V > 0.0:
             power = -np.sqrt(np.log(K) / self.V) * self.c
             pi = np.exp(power - np.max(power))
             self.pi = (1.0 - self.share) * pi / np.sum(pi) + self.share / K
+        self.steer(x)
         for member in self.members:
             if isinstance(member, _Tuned):
                 member.refresh()
         self.w = self.heard() @ np.stack([member.w for member in self.members])
+
+    def charges(self) -> Vector:
+        """What each member pays more than the mixture for its weights."""
+        psi = self.psi.sum(axis=1)
+        return np.asarray(psi - self.heard() @ psi)
+
+    def steer(self, x: Vector) -> None:
+        """Set the strength of l1, where it follows the events."""

@@ -50,7 +50,12 @@ def level(v: Vector, total: float) -> float:
 
 
 class Penalty:
+    l1 = 0.0
     l2 = 0.0  # the strength of the quadratic part, for the rules that step by it
+
+    @property
+    def shrinks(self) -> bool:
+        return self.l1 > 0.0 or self.l2 > 0.0
 
     def start(self, n: int) -> Vector:
         return np.zeros(n)
@@ -111,6 +116,27 @@ class L2(ElasticNet):
 
     def __init__(self, strength: float) -> None:
         super().__init__(0.0, strength)
+
+
+class TargetNonzero(Zero):
+    """Nothing is paid; a rule changes l1 so that about k weights remain."""
+
+    def __init__(self, k: int) -> None:
+        super().__init__()
+        self.k = k
+
+    @property
+    def shrinks(self) -> bool:
+        return True
+
+    def value(self, w: Vector) -> float:
+        return 0.0
+
+    def prox(self, v: Vector, step: Number) -> Vector:
+        return v
+
+    def argmin(self, s: Vector, a: Number, b: Number, rho: float = 0.0) -> Vector:
+        return soft(-s, b * rho) / b
 
 
 class Berhu(Penalty):

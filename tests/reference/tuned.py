@@ -50,8 +50,7 @@ class _Tuned(Rule):
 
     def __new__(cls, *given: Any, **_: Any) -> Self:
         penalty: Penalty = given[2]
-        penalized = getattr(penalty, "l1", 0.0) > 0.0 or penalty.l2 > 0.0
-        kind: Any = cls.composite if penalized and cls.composite is not None else cls
+        kind: Any = cls.composite if penalty.shrinks and cls.composite is not None else cls
         made: Self = object.__new__(kind)
         return made
 

@@ -1,0 +1,6 @@
+from streamlearn.penalties.penalty import Penalty
+
+class TargetNonzero(Penalty):
+    def __init__(self, k: int) -> None: ...
+    @property
+    def k(self) -> int: ...
