@@ -1,6 +1,6 @@
-"""What readers cost the learner, and what merging workers costs in loss.
+"""What readers cost the learner, and what a round costs workers.
 
-python -m benchmarks.fleet [--only readers|rounds|quality] [--events N] [--sets NAME ...]
+python -m benchmarks.fleet [--only readers|rounds] [--events N] [--workers K]
 
 Readers: the stages of one event in one process, from memory, without Kafka and Ray: JSON to rows
 (a reader's work), rows to bytes and back to the learner's rows (the work that readers add), and
@@ -9,10 +9,6 @@ learning, from rows of the learner's own decoder and from packed ones. Ratios ar
 Rounds: what a worker and the owner do between two rounds, at 2^20 slots, of which a share was
 touched: the worker's moves, its start from the next base, and the owner's merge, in one process and
 one thread, in seconds of a core (on a machine with other work, the clock would measure that).
-
-Quality: K copies learn a set in turn, and are merged whenever they have learned a number of events
-together, after a warm start of one copy on the first fifth. The excess is over one learner's
-progressive log-loss on the rest.
 """
 
 from __future__ import annotations
@@ -29,7 +25,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 import streamlearn as sl
-from benchmarks import data
 from benchmarks.formats import make_records
 from benchmarks.report import alternate, table, unprepared
 from streamlearn.estimators.merging import ModelMove, ModelSnapshot, merge
@@ -41,23 +36,12 @@ from streamlearn.stream.packed_rows import PackedRows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from streamlearn.core.arrays import Array
 
 BATCH = 2000
 PARTITIONS = 4  # in a batch
 ROUNDS = 4  # of which the first one allocates
 FIELDS = Fields(label="label", labels=(0, 1))
-WARM = 0.2
 COPIES = [CopyBuffer() for _ in range(65)]  # of up to 64 workers, and of the owner
-RULES: dict[str, Callable[[], Any]] = {
-    "DualAveraging": lambda: sl.LinearClassifier(sl.rules.DualAveraging(gamma=5.0)),
-    "AdaGradDualAveraging": lambda: sl.LinearClassifier(sl.rules.AdaGradDualAveraging(0.3)),
-    "FTRLProximal": lambda: sl.LinearClassifier(sl.rules.FTRLProximal(0.1)),
-    "Pegasos": lambda: sl.LinearClassifier(
-        sl.rules.Pegasos(), loss=sl.losses.Logistic(), penalty=sl.penalties.L2(1e-3)
-    ),
-    "default": sl.LinearClassifier,
-}
 
 
 # -- readers ------------------------------------------------------------------------------------
@@ -228,76 +212,18 @@ def timed(taken: dict[str, float], name: str) -> Iterator[None]:
     taken[name] = max(taken.get(name, 0.0), time.thread_time() - start)
 
 
-# -- quality ------------------------------------------------------------------------------------
-
-
-def log_loss(scores: Array, labels: Array) -> float:
-    """Return the sum of log-losses; labels are -1 and 1."""
-    return float(np.logaddexp(0.0, -scores * labels).sum())
-
-
-def workers_loss(
-    make: Callable[[], Any], examples: data.Examples, count: int, between: int | None
-) -> float:
-    """Return the mean log-loss of `count` workers, merged every `between` events; None: never."""
-    model = make()
-    X, y = examples.rows, examples.labels
-    start = int(len(y) * WARM)
-    model.learn_rows(X[:start], y[:start])
-    workers = [model.clone() for _ in range(count)]
-    for worker in workers:
-        worker.restore(model.state())
-    bases = [ModelSnapshot(worker) for worker in workers]
-    total = 0.0
-    step = len(y) if between is None else between
-    for first in range(start, len(y), step):
-        for k, worker in enumerate(workers):
-            mine = np.arange(first + k, min(first + step, len(y)), count)
-            if len(mine):
-                total += log_loss(worker.progressive_rows(X[mine], y[mine]), y[mine])
-        if between is not None:
-            learned = [base.moved() for base in bases]
-            for base, own in zip(bases, learned, strict=True):
-                base.restore(own)
-            moved = merge(model, learned)
-            for base in bases:
-                base.advance(moved)
-    return total / (len(y) - start)
-
-
-def quality(names: list[str], counts: list[int], between: list[int]) -> None:
-    """Print the excess loss."""
-    lines = []
-    for source in (one for one in data.CLASSIFICATION if one.name in names):
-        examples = data.load(source, data.HOME)
-        for name, make in RULES.items():
-            single = workers_loss(make, examples, 1, None)
-            for count in counts:
-                excess = [
-                    f"{workers_loss(make, examples, count, size) - single:+.4f}"
-                    for size in [*between, None]
-                ]
-                lines.append([source.name, name, f"{single:.4f}", str(count), *excess])
-    head = ["set", "rule", "one learner", "workers", *(f"{size:,}" for size in between), "never"]
-    print(table(head, lines))
-
-
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__)
-    parser.add_argument("--only", choices=["readers", "rounds", "quality"])
+    parser.add_argument("--only", choices=["readers", "rounds"])
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--sets", nargs="+", default=["a9a", "ijcnn1"])
-    parser.add_argument("--workers", type=int, nargs="+", default=[8])
-    parser.add_argument("--between", type=int, nargs="+", default=[1000, 10_000])
+    parser.add_argument("--workers", type=int, default=8)
     args = parser.parse_args()
     if args.only in {None, "readers"}:
         readers(args.events, args.rounds)
     if args.only in {None, "rounds"}:
-        rounds(args.workers[0])
-    if args.only in {None, "quality"}:
-        quality(args.sets, args.workers, args.between)
+        rounds(args.workers)
 
 
 if __name__ == "__main__":
