@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
+from streamlearn.telemetry.catalog import METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from streamlearn.fleet.worker_pool import WorkerPool
     from streamlearn.telemetry import Board
 
+WORKER_METRICS = [name for name in METRICS if name.startswith("worker_")]
 NO_REGRET = "workers learn different events at the same time, and no sample of all is kept"
 
 
@@ -49,12 +51,13 @@ class WorkerCollector(Observer):
         if status.state != "active":
             return
         pool, board = self.pool(), self.board
-        for name in ("partitions", "events_per_second", "round_timestamp_seconds"):
-            board.keep(f"worker_{name}", {(str(one.number),) for one in pool.workers})
+        for name in WORKER_METRICS:
+            board.keep(name, {(str(one.number),) for one in pool.workers})
         for one in pool.workers:
             label = str(one.number)
             board.set("worker_partitions", one.partitions, label)
             board.set("worker_events_per_second", one.rate, label)
+            board.set("worker_lag_events", one.lag, label)
             board.set("worker_round_timestamp_seconds", one.accepted, label)
         board.set("workers_replaced_total", pool.replaced)
         board.set("round_bytes", pool.round_bytes)

@@ -43,6 +43,7 @@ class Worker:
     partitions: int = 0
     accepted: float | None = None  # when its last round was accepted
     rate: float = 0.0  # events a second in that round
+    lag: int | None = None  # records that it has not read, after that round
 
 
 class WorkerPool(ActorPool):
@@ -249,6 +250,7 @@ class WorkerPool(ActorPool):
         learned = delta.learned
         worker.accepted = time.time()
         worker.rate = learned.counts.events / max(learned.seconds, 1e-9)
+        worker.lag = sum(mark - delta.ends[where] for where, mark in learned.marks.items())
         self._marks.update(learned.marks)
 
     def _fail(self, failed: Failed) -> None:

@@ -157,6 +157,7 @@ WORKER = ("worker",)
 FLEET = (
     gauge("worker_partitions", "Partitions that a worker reads.", WORKER),
     gauge("worker_events_per_second", "Events a second in a worker's last round.", WORKER),
+    gauge("worker_lag_events", "Records not yet read after a worker's last round.", WORKER),
     gauge("worker_round_timestamp_seconds", "Time of a worker's last accepted round.", WORKER),
     counter("rounds_merged", "Rounds that were merged into the model."),
     counter("rounds_refused", "Rounds of workers that were refused, by reason.", ("reason",)),

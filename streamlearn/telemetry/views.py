@@ -31,6 +31,7 @@ def status(board: Board, *, config: bool) -> dict[str, Any]:
         "reasons": CODES,
         "learners": [learner(board, name) for name in about.learners],
         "partitions": partitions(board),
+        "workers": workers(board),
         "served": [{key: finite(x) for key, x in row.items()} for row in about.served],
     }
     for name, metric in METRICS.items():
@@ -39,6 +40,8 @@ def status(board: Board, *, config: bool) -> dict[str, Any]:
     found["invalid_records_total"] = {
         labels[0]: count for labels, count in board.values("invalid_records_total").items()
     }
+    refused = board.values("rounds_refused_total")
+    found["rounds_refused_total"] = {labels[0]: count for labels, count in refused.items()}
     found["events_polled_total"] = sum(board.values("events_polled_total").values())
     outcomes = board.values("delayed_labels_total")
     found["delayed_labels_total"] = {labels[0]: count for labels, count in outcomes.items()}
@@ -75,6 +78,24 @@ def partitions(board: Board) -> list[dict[str, Any]]:
     return [
         {"topic": p[0], "partition": p[1], "lag": lag.get(p), "offset": offsets.get(p)}
         for p in places
+    ]
+
+
+def workers(board: Board) -> list[dict[str, Any]]:
+    """Return what is known of each worker."""
+    partitions, rates, lags, rounds = (
+        board.values(f"worker_{name}")
+        for name in ("partitions", "events_per_second", "lag_events", "round_timestamp_seconds")
+    )
+    return [
+        {
+            "worker": one[0],
+            "partitions": count,
+            "rate": rates.get(one),
+            "lag": lags.get(one),
+            "round": rounds.get(one),
+        }
+        for one, count in partitions.items()
     ]
 
 

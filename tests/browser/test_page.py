@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -200,3 +201,33 @@ def test_what_was_served(browser: Browser) -> None:
         first, second = browser.until(rows, lambda found: len(found) == 2)
         assert first.split("\t")[:3] == ["one", "one", "500"]
         assert float(second.split("\t")[3]) > float(first.split("\t")[3])
+
+
+def test_workers(browser: Browser, tmp_path: Path) -> None:
+    with running() as (_, watching, address):
+        browser.open(f"{address}/")
+        browser.until("return document.querySelector('#workers-card').hidden")
+        board = watching.board
+        for number, lag in (("0", 120), ("1", 7_000_000)):
+            board.set("worker_partitions", 6, number)
+            board.set("worker_events_per_second", 812_345.6, number)
+            board.set("worker_lag_events", lag, number)
+            board.set("worker_round_timestamp_seconds", time.time() - 8, number)
+        board.set("worker_partitions", 0, "2")
+        board.set("rounds_merged_total", 1234)
+        board.set("rounds_refused_total", 3, "position")
+        board.set("workers_replaced_total", 2)
+        board.set("round_merge_seconds", 0.123)
+        rows = (
+            "return [...document.querySelectorAll('#workers tbody tr')]"
+            ".map((row) => [...row.children].map((cell) => cell.textContent))"
+        )
+        found = browser.until(rows, lambda rows: len(rows) == 3)
+        assert [row[:2] for row in found] == [["0", "6"], ["1", "6"], ["2", "0"]]
+        assert found[2][4] == "none yet"
+        said = browser.run("return document.querySelector('#rounds').textContent")
+        assert "3 for its position" in said
+        kept = Path(os.environ.get(VARIABLE, tmp_path))
+        kept.mkdir(parents=True, exist_ok=True)
+        browser.resize(1280, browser.run("return document.documentElement.scrollHeight"))
+        browser.screenshot(kept / "page-workers.png")

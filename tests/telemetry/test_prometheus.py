@@ -71,8 +71,9 @@ def test_every_queried_metric_exists(file: Path) -> None:
         assert name in KNOWN or KNOWN[base].kind == "histogram", name
 
 
-# no daemon here has delayed labels or a stream without labels: only tests.yml tests their alerts
-ALERTS = {*FAULTS, "StreamlearnLabelsUnmatched", "StreamlearnNoLabels"}
+# no daemon here has delayed labels, a stream without labels, or workers: only tests.yml tests these
+WORKERS = {"StreamlearnWorkerStalled", "StreamlearnWorkersReplaced", "StreamlearnMergeSlow"}
+ALERTS = {*FAULTS, *WORKERS, "StreamlearnLabelsUnmatched", "StreamlearnNoLabels"}
 EMPTY = {*ALERTS, "instance:streamlearn_labels_unmatched:ratio_rate10m"}
 VARIABLES = {"$instance": ".*", "$learner": ".*", "$__all": ".*"}
 

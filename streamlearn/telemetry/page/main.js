@@ -111,7 +111,7 @@ async function round() {
     table(now, hidden, choose);
     choices($("weights-of"), now.learners.map((one) => one.name));
     invalidRecords(now);
-    partitions(now); served(now);
+    partitions(now); workers(now); served(now);
     draw();
     await largest();
     lost = 0;

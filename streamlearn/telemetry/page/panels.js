@@ -161,6 +161,29 @@ function partitions(now) {
     (row, one) => { say(row.children[2], known(one.offset) ? grouped.format(one.offset) : "–"); say(row.children[3], count(one.lag)); });
 }
 
+function workers(now) {
+  const all = now.workers, refused = Object.entries(now.rounds_refused_total);
+  $("workers-card").hidden = !all.length;
+  const host = $("workers");
+  if (!host.tBodies.length) {
+    const heads = ["Worker", "Partitions", "Events per second", "Lag", "Last accepted round"].map((text) => element("th", { scope: "col" }, text));
+    host.append(element("thead", {}, element("tr", {}, ...heads)), element("tbody"));
+  }
+  const turned = refused.map(([reason, n]) => `${count(n)} for its ${reason}`).join(", ");
+  say($("rounds"), [
+    `${count(now.rounds_merged_total ?? 0)} rounds merged`,
+    known(now.round_merge_seconds) ? `the last in ${figure(now.round_merge_seconds, 2)} s` : "",
+    turned ? `refused: ${turned}` : "none refused",
+    now.workers_replaced_total > 0 ? `${count(now.workers_replaced_total)} workers replaced` : "",
+  ].filter(Boolean).join(", "));
+  keyed(host.tBodies[0], all, (one) => one.worker,
+    (one) => element("tr", {}, element("td", {}, one.worker), ...[1, 2, 3, 4].map(() => element("td"))),
+    (row, one) => {
+      [count(one.partitions), count(one.rate), count(one.lag), known(one.round) ? `${span(now.time - one.round)} ago` : "none yet"]
+        .forEach((text, k) => say(row.children[k + 1], text));
+    });
+}
+
 function served(now) {
   const all = now.served;
   $("served-card").hidden = !all.length;
