@@ -105,7 +105,7 @@ def test_refused_rules_say_why() -> None:
     refused = [case for case in CASES if not mergeable(case)]
     names = {type(rule.bind(penalty, loss)).__name__ for rule, penalty, loss in refused}
     known = {"AcceleratedDualAveraging", "Proximal", "OptimisticProximal", "PolynomialAverage"}
-    under_l1 = {"SparseMixture", "Mixture", "CompositeMirrorDescent"}
+    under_l1 = {"SparseMixture", "TargetedMixture", "Mixture", "CompositeMirrorDescent"}
     under_l1 |= {"FTRLAdaptive", "FTRLNewton", "FTRLCoinBetting"}
     assert names <= known | under_l1
     for rule, penalty, loss in refused:
