@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from streamlearn.cli.parsing import whole
+
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import CommandParser, Group
 
@@ -191,6 +193,19 @@ def add_learner(parser: CommandParser) -> None:
 def add_regression(parser: CommandParser | Group) -> None:
     """Add the option that makes labels numbers."""
     parser.add_argument("--regression", action="store_true", help="predict numbers, not classes")
+
+
+def add_shards(group: CommandParser | Group, purpose: str) -> None:
+    """Add where shards are, and how many."""
+    group.add_argument(
+        "--ray", metavar="ADDRESS", help=f'{purpose} on a Ray cluster: HOST:PORT, or "auto"'
+    )
+    group.add_argument(
+        "--shards",
+        metavar="N",
+        type=whole,
+        help=f"{purpose} in so many shards; large files are divided (default: the cores)",
+    )
 
 
 def delimiter(text: str) -> str:

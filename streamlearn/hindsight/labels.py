@@ -10,6 +10,8 @@ from streamlearn.estimators import frames
 from streamlearn.losses import Loss, VectorLoss
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from streamlearn.core.arrays import Array
 
 
@@ -57,16 +59,14 @@ def encoded(y: Any, m: int, loss: Loss | VectorLoss, known: list[Any]) -> Array:
     """Return the codes of m labels that are among the known ones."""
     if loss.kind in ("regression", "multitarget"):
         return _numeric_labels(y, m, loss)
-    codes: dict[Any, float]
-    if isinstance(loss, VectorLoss):
-        codes = {label: float(k) for k, label in enumerate(known)}
-    else:
-        codes = _sign_codes(known, loss)
+    codes = codes_of(known, loss)
     return np.array([codes[label] for label in frames.label_array(y, m).tolist()], dtype=float)
 
 
-def _sign_codes(known: list[Any], loss: Loss) -> dict[Any, float]:
-    """Return the codes of two classes, or of only one of them."""
+def codes_of(known: Sequence[Any], loss: Loss | VectorLoss) -> dict[Any, float]:
+    """Return the codes of labels in the order of the outputs; there may be one of two classes."""
+    if isinstance(loss, VectorLoss):
+        return {label: float(k) for k, label in enumerate(known)}
     if loss.kind == "one-class":
         return dict.fromkeys(known, 1.0)
     if len(known) == 1:

@@ -194,12 +194,16 @@ def minimize(
         return budget.spent()
 
     solution = auto(problem, gap=gap, start=start, callback=throttle)
+    return minimum_of(solution, len(sample), float(sample.weights.sum()), budget)
+
+
+def minimum_of(solution: Solution, rows: int, weight: float, budget: Budget) -> Minimum:
+    """Return a solution of a mean problem as the minimum of the sum over its rows."""
     if solution.interrupted and not budget.stopped:
         raise KeyboardInterrupt  # the solver stopped at Ctrl-C; the caller must stop too
-    weight = float(sample.weights.sum())
     above, below = weight * solution.objective, weight * solution.lower_bound
     value = 0.5 * (above + below)
-    return Minimum(solution, len(sample), value, below, above, not solution.interrupted)
+    return Minimum(solution, rows, value, below, above, not solution.interrupted)
 
 
 def costs(sample: Sample, task: ComparatorTask, u: Any) -> Array:

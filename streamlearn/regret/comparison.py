@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from streamlearn.regret.all_events import minimize_shards
 from streamlearn.regret.comparator import (
     Budget,
     ComparatorTask,
@@ -21,12 +22,13 @@ from streamlearn.regret.comparator import (
     sample_from_snapshot,
     why_unsolvable,
 )
-from streamlearn.regret.findings import Findings, SampledCosts
+from streamlearn.regret.findings import Findings, SampledCosts, findings_of_all
 from streamlearn.regret.nested import Nested, solved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from streamlearn.hindsight.sharded import Host, ShardSource
     from streamlearn.regret.member import ComparedLearner
     from streamlearn.regret.progressive_sums import ProgressiveSums
     from streamlearn.regret.reservoir import Reservoir
@@ -45,6 +47,12 @@ class SharedSample:
     recorder: ProgressiveSums | None = None  # of the learner whose events are in the reservoir
     comparisons: list[Comparison] = field(default_factory=list)
     solving: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def counts(self) -> tuple[float, float]:
+        """The number of events, and the sum of their weights."""
+        recorder = self.recorder
+        return (0.0, 0.0) if recorder is None else (recorder.events, recorder.weight)
 
     def comparison_of(self, task: ComparatorTask) -> Comparison:
         """Return the comparison of all learners with this objective."""
@@ -120,6 +128,30 @@ class Comparison:
         finally:
             self._yield.clear()
 
+    def solve_all(
+        self, shards: Sequence[ShardSource], *, host: Host, gap: float, seconds: float
+    ) -> None:
+        """Solve on all events, which are in shards, for up to `seconds` after loading them."""
+        self._yield.set()
+        try:
+            with self.shared.solving:
+                members, task = [member() for member in self.members], self.task()
+                events, weight = self.shared.counts
+                best = minimize_shards(
+                    shards,
+                    task,
+                    self.best,
+                    host=host,
+                    events=events,
+                    weight=weight,
+                    gap=gap,
+                    seconds=seconds,
+                )
+                self.best, self.solved_at = best, events
+                self.findings = [findings_of_all(one, best, events, weight) for one in members]
+        finally:
+            self._yield.clear()
+
     def forget(self) -> None:
         """Forget the comparator, which belongs to other events."""
         self.findings = [None] * len(self.members)
@@ -135,8 +167,7 @@ class Comparison:
         shared = self.shared
         return Work(
             shared.reservoir.snapshot(),
-            0.0 if shared.recorder is None else shared.recorder.events,
-            0.0 if shared.recorder is None else shared.recorder.weight,
+            *shared.counts,
             self.task(),
             [member() for member in self.members],
             shared.reservoir.memory_bytes,

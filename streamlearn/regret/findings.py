@@ -29,6 +29,7 @@ TYPICAL = 4.0  # standard errors by which a mean of losses may be off
 DOUBT = 0.02  # the largest doubt about the estimate, as a share of the objective
 SPARE = 1.25  # by which the memory that would do is larger than the estimate
 FEW = 2_000  # rows, when nothing better is known
+OTHER_EVENTS = "it skipped events that other learners of the same sample learned"
 MORE_TIME = "the best fixed model is not solved precisely enough; allow more time"
 
 
@@ -93,26 +94,10 @@ class SampledCosts:
         }
         common["settled"] = best.finished and self.nested.last
         if (member.events, member.weight) != (self.sample.events, self.weight):
-            reason = "it skipped events that other learners of the same sample learned"
-            return Findings(**common, why_unknown=reason)
+            return Findings(**common, why_unknown=OTHER_EVENTS)
         if self.sample.complete:
-            return self._certified(member, common)
+            return certified(member, best, common)
         return self._estimated(member, common)
-
-    def _certified(self, member: ComparedLearner, common: dict[str, Any]) -> Findings:
-        best, error = self.nested.minimum, STDERRS * member.stderr
-        low, high = member.objective - best.above - error, member.objective - best.below + error
-        if high > low and not high - low < abs(member.objective):
-            return Findings(**common, why_unknown=MORE_TIME)
-        return Findings(
-            **common,
-            regret=member.objective - best.above,
-            regret_low=low,
-            regret_high=high,
-            stderr=member.stderr,
-            certified=member.exact,
-            comparator=best.above,
-        )
 
     def _estimated(self, member: ComparedLearner, common: dict[str, Any]) -> Findings:
         nested, N = self.nested, self.sample.events
@@ -184,6 +169,38 @@ class SampledCosts:
             chance = z * math.hypot(rest * error * left, member.stderr)
             lows.append(member.objective - total - chance)
         return max(lows)
+
+
+def findings_of_all(
+    member: ComparedLearner, best: Minimum, events: float, weight: float
+) -> Findings:
+    """Return the regret of a member against the best fixed model of all events."""
+    common: dict[str, Any] = {
+        "solved_at": int(events),
+        "sampled": best.rows,
+        "minimum": best,
+        "settled": best.finished,
+    }
+    if (member.events, member.weight) != (events, weight):
+        return Findings(**common, why_unknown=OTHER_EVENTS)
+    return certified(member, best, common)
+
+
+def certified(member: ComparedLearner, best: Minimum, common: dict[str, Any]) -> Findings:
+    """Return the regret against the best fixed model of all events, within its gap."""
+    error = STDERRS * member.stderr
+    low, high = member.objective - best.above - error, member.objective - best.below + error
+    if high > low and not high - low < abs(member.objective):
+        return Findings(**common, why_unknown=MORE_TIME)
+    return Findings(
+        **common,
+        regret=member.objective - best.above,
+        regret_low=low,
+        regret_high=high,
+        stderr=member.stderr,
+        certified=member.exact,
+        comparator=best.above,
+    )
 
 
 def regression(

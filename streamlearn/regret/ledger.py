@@ -18,8 +18,9 @@ from streamlearn.regret.report import Report
 from streamlearn.regret.reservoir import Reservoir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from streamlearn.hindsight.sharded import Host, ShardSource
     from streamlearn.losses import Loss, VectorLoss
     from streamlearn.penalties import Penalty
     from streamlearn.regret.findings import Findings
@@ -160,6 +161,18 @@ class Ledger:
             self.comparison.solve_if_due(
                 self.sums.events, gap=self._gap(), seconds=self.seconds, share=self.cpu_share
             )
+
+    def solve_all(self, shards: Sequence[ShardSource], host: Host, seconds: float) -> None:
+        """Solve the comparator on all events, unless it is solved, or they fit into the memory."""
+        is_complete = not self.shared.reservoir.full
+        if is_complete or self._is_certified() or why_unsolvable(self.task) is not None:
+            return
+        self.comparison.solve_all(shards, host=host, gap=self._gap(), seconds=seconds)
+
+    def _is_certified(self) -> bool:
+        """Return whether the comparator is solved on all events."""
+        found = self.findings
+        return found is not None and found.sampled == found.solved_at == self.sums.events
 
     def _is_solved(self) -> bool:
         """Return whether the comparator is solved, with the latest events."""

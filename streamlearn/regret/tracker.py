@@ -12,17 +12,22 @@ import numpy as np
 from streamlearn.engine.single import OneVersusRest
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.regressor import LinearRegressor
+from streamlearn.hindsight.sharded import LocalHost
 from streamlearn.losses import VectorLoss
 from streamlearn.penalties import Zero
+from streamlearn.regret.all_events import LearnedShard
 from streamlearn.regret.ledger import MEMORY_BYTES, Ledger
 from streamlearn.regret.member import FixedModel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from streamlearn.core.arrays import Array
     from streamlearn.engine.joint import Joint
     from streamlearn.engine.single import Single
     from streamlearn.estimators.linear import Event
     from streamlearn.hindsight import Solution
+    from streamlearn.hindsight.sharded import Host, ShardSource
     from streamlearn.regret.report import Report
 
 ONE_VERSUS_REST = (
@@ -151,6 +156,29 @@ class Tracker:
             return report
         bound, why = self._bound(found.minimum.solution)
         return dataclasses.replace(report, bound=bound, why_no_bound=why)
+
+    def solve_all(
+        self, shards: Sequence[ShardSource], host: Host | None = None, seconds: float = 600.0
+    ) -> None:
+        """Solve the comparator on all events, whatever memory they take; the next report has it.
+
+        Parameters
+        ----------
+        shards
+            The events that were learned, in shards: see `hindsight.solve_shards`. Their features
+            must have the slots of the estimator's reader.
+        host
+            Where the shards are: None is a thread for each in this process.
+        seconds
+            The time limit, after the shards are loaded.
+        """
+        estimator, learner = self.estimator, self._learner
+        if isinstance(learner, OneVersusRest) or not estimator.steps:
+            return
+        labels = estimator.labels if isinstance(estimator, LinearClassifier) else []
+        factors, inside = class_weight(estimator), self.ledger.intercept == "inside"
+        learned = [LearnedShard(one, labels, factors, inside) for one in shards]
+        self.ledger.solve_all(learned, LocalHost() if host is None else host, seconds)
 
     def _weights(self) -> FixedModel | None:
         """Return the current weights, as a fixed model."""

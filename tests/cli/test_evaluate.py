@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import streamlearn as sl
 from streamlearn.cli import chart
@@ -17,6 +20,7 @@ from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.regret import Report
 from streamlearn.regret.findings import MORE_TIME
 from streamlearn.stream import Clicks
+from streamlearn.stream.sources import stretch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +73,56 @@ def test_learners_are_compared(clicks: str, capsys: pytest.CaptureFixture[str]) 
     pegasos = facts["learners"][1]
     assert pegasos["regret high"] - pegasos["regret low"] < 0.01 * N
     assert pegasos["regret low"] <= pegasos["bound"]
+
+
+def write_table(path: Path) -> str:
+    """Write the clicks in the format of a file's name."""
+    events = [msgspec.json.decode(line) for line in Clicks("clicks", 2).values(0, N)]
+    if path.suffix == ".parquet":
+        parquet.write_table(pa.Table.from_pylist(events), path, row_group_size=200)
+    elif path.suffix == ".csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, events[0].keys())
+            writer.writeheader()
+            writer.writerows(events)
+    else:
+        path.write_bytes(b"\n".join(map(msgspec.json.encode, events)))
+    return str(path)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("features", [[], ["--hash", "10"], ["--field", "age=buckets(5)"]])
+def test_the_last_regret_is_of_all_events_in_shards(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    features: list[str],
+) -> None:
+    monkeypatch.setattr(stretch, "SMALLEST", 1)
+    path = write_table(tmp_path / f"clicks.{kind}")
+    learners = "PegasosClassifier(l2=0.1),DualAveraging(gamma=5.0)"
+    given = [path, "--label", "clicked", "--learners", learners, "--penalty", "L2(0.1)", *features]
+    expected = evaluated(capsys, *given)
+    small = ["--memory-bytes", "20000"]
+    sampled = evaluated(capsys, *given, *small)
+    found = evaluated(capsys, *given, *small, "--shards", "3")
+    for one, other, rough in zip(
+        found["learners"], expected["learners"], sampled["learners"], strict=True
+    ):
+        assert one["regret"] == pytest.approx(other["regret"], abs=2e-4 * N)
+        assert one["regret low"] <= other["regret high"]
+        assert other["regret low"] <= one["regret high"]
+        curves = [each["curves"][one["learner"]] for each in (found, expected)]
+        assert curves[0][-1]["certified"] == curves[1][-1]["certified"]
+        assert [len(curve) for curve in curves] == [2, 2]
+        assert rough["regret"] != one["regret"]
+
+
+def test_standard_input_is_not_read_again(capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["-", "--format", "json", "--label", "clicked", "--shards", "2"]
+    assert main(["evaluate", *given]) == 2
+    assert "standard input" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("after", [0, 1])

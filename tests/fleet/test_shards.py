@@ -13,11 +13,12 @@ import pytest
 from pyarrow import parquet
 
 import streamlearn as sl
+from streamlearn.cli.main import main
 from streamlearn.errors import InvalidEventError
 from streamlearn.fleet.shards import RayHost
 from streamlearn.hindsight import ArrayShard, Step, solve_shards
 from streamlearn.hindsight.sharded.files import file_shards
-from streamlearn.stream import Fields
+from streamlearn.stream import Clicks, Fields
 from streamlearn.stream.sources import stretch
 
 if TYPE_CHECKING:
@@ -105,6 +106,20 @@ def test_a_parquet_file_is_divided_among_workers(
         found = solve_shards(shards, L.Logistic(), P.L2(1e-3), host=host, callback=kill, **given)
     np.testing.assert_array_equal(found.w, local.w)
     assert len(found.w) == 8 + 7
+
+
+def test_evaluate_solves_all_events_on_workers(
+    ray: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ray.is_initialized()
+    path = tmp_path / "clicks.jsonl"
+    path.write_bytes(b"\n".join(Clicks("clicks", 2).values(0, 3000)))
+    given = [str(path), "--label", "clicked", "--learners", "PegasosClassifier(l2=0.1)", "--json"]
+    found = []
+    for more in ([], ["--memory-bytes", "20000", "--ray", "auto", "--shards", "2"]):
+        assert main(["evaluate", *given, *more]) == 0
+        found.append(json.loads(capsys.readouterr().out)["learners"][0])
+    assert found[1]["regret"] == pytest.approx(found[0]["regret"], abs=2e-4 * 3000)
 
 
 def test_shards_may_be_more_than_cores(ray: Any) -> None:

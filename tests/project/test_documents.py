@@ -57,7 +57,7 @@ DOCUMENTED_BUCKET = "s3://bucket/clicks"
 REPOSITORY = "https://github.com/streamlearn/streamlearn"
 STATE = "state/clicks"  # commands with this directory run on its checkpoints
 # tests/broker, tests/serving and tests/cli run these
-RUN_ELSEWHERE = {"run", "replay", "publish", "serve", "solve"}
+RUN_ELSEWHERE = {"evaluate", "run", "replay", "publish", "serve", "solve"}
 DAEMON = f"""
 [source]
 kind = "synthetic"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.cli.passes import Pass, require_labels
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.progressive import ProgressiveCurve
+from streamlearn.cli.sharding import chosen_host, divided, opening_after, refuse_standard_input
 from streamlearn.cli.tables import cell, show, show_json
 from streamlearn.config import arguments, expressions
 from streamlearn.config.expressions import known_classes, parse, split_calls
@@ -39,10 +41,12 @@ if TYPE_CHECKING:
 
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved import Model
+    from streamlearn.cli.sharding import Opening
     from streamlearn.engine.events import Events
 
 FIRST_POINT = SAMPLE  # events; column types are inferred from no fewer
-SHARE = 0.2  # of --seconds, for the hindsight of each point before the last
+SECONDS, SECONDS_OF_ALL = 5.0, 600.0  # for the last hindsight, on events in memory or on all
+SHARE = 0.2  # of the former, for the hindsight of each point before the last
 
 
 @dataclass
@@ -78,10 +82,13 @@ class Contender:
             for _ in curve.add(values[name], events.weights):
                 pass
 
-    def finish(self, seconds: float) -> None:
-        """Add the last point, unless it is there."""
-        if not self.points or self.points[-1]["events"] < self.loss.events:
-            self.add_point(seconds)
+    def finish(self, seconds: float, *, again: bool = False) -> None:
+        """Add the last point, unless it is there, or `again`."""
+        if self.points and self.points[-1]["events"] == self.loss.events:
+            if not again:
+                return
+            self.points.pop()
+        self.add_point(seconds)
 
     def add_point(self, seconds: float) -> None:
         """Add a point here."""
@@ -111,6 +118,9 @@ def run(options: Options) -> int:
         if path is not None:
             chart.require_matplotlib()
             require_writable(path, f"--{option}", options.files)
+    on_all = bool(options.ray or options.shards)
+    if on_all:
+        refuse_standard_input(options)
     given = with_delimiter(arguments.settings(options, []), options)
     source = SourcePart(build.source(given.source, given.format))
     guesses = understand(given, source, options)
@@ -133,7 +143,16 @@ def run(options: Options) -> int:
             first=FIRST_POINT,
             on_first=partial(guesses.show, bar),
         )
-        interrupted = not learn(batches, entries, options.seconds)
+        limit = options.seconds or SECONDS
+        last = Last(limit, SHARE * limit)
+        if on_all:
+            last = LastOnAll(
+                options.seconds or SECONDS_OF_ALL,
+                SHARE * limit,
+                options,
+                partial(opening_after, settings, shared, decoder),
+            )
+        interrupted = not learn(batches, entries, last)
     for line in batches.examples:
         sys.stderr.write(f"invalid: {line}\n")
     if not interrupted:
@@ -145,7 +164,41 @@ def run(options: Options) -> int:
     return INTERRUPTED if interrupted else 0
 
 
-def learn(batches: Pass, entries: list[Contender], seconds: float) -> bool:
+@dataclass(frozen=True)
+class Last:
+    """The last point: its hindsight is solved on the events in memory.
+
+    seconds, earlier: time limits of its hindsight, and of those of the points before it.
+    """
+
+    seconds: float
+    earlier: float
+
+    def add(self, entries: list[Contender]) -> None:
+        """Add the last point of each learner."""
+        for one in entries:
+            one.finish(self.seconds)
+
+
+@dataclass(frozen=True)
+class LastOnAll(Last):
+    """The last point: its hindsight is solved on all events, which are read again, in shards."""
+
+    options: Options
+    opening: Callable[[], Opening]
+
+    def add(self, entries: list[Contender]) -> None:
+        """Add the last point of each learner."""
+        with ExitStack() as stack:
+            host, count = chosen_host(self.options, stack)
+            shards = divided(self.opening(), self.options, count)
+            for one in entries:
+                one.tracker.solve_all(shards, host, self.seconds)
+        for one in entries:
+            one.finish(self.seconds, again=True)
+
+
+def learn(batches: Pass, entries: list[Contender], last: Last) -> bool:
     """Learn all batches and add the points; return False if interrupted."""
     try:
         for events in batches:
@@ -153,9 +206,8 @@ def learn(batches: Pass, entries: list[Contender], seconds: float) -> bool:
                 one.learn(events)
             if batches.at_point:
                 for one in entries:
-                    one.add_point(SHARE * seconds)
-        for one in entries:
-            one.finish(seconds)
+                    one.add_point(last.earlier)
+        last.add(entries)
     except KeyboardInterrupt:
         return False
     finally:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 import streamlearn
 from streamlearn import config
 from streamlearn.cli.parsing import INTERRUPTED
+from streamlearn.cli.sharding import Opening, chosen_host, divided, refuse_standard_input
 from streamlearn.cli.tables import show_facts, show_json
 from streamlearn.config import arguments, expressions, plan
-from streamlearn.config.files import expanded, require_writable
+from streamlearn.config.files import require_writable
 from streamlearn.core.nearest import nearest
 from streamlearn.daemon import build
 from streamlearn.estimators.fixed import fixed_model
 from streamlearn.hindsight import METHODS
-from streamlearn.hindsight.sharded import LocalHost
-from streamlearn.hindsight.sharded.files import FileShard
 from streamlearn.hindsight.sharded.problem import load_shards
 from streamlearn.hindsight.solve import solve_problem
 from streamlearn.hindsight.structured.multivariate.loss import MultivariateLoss
@@ -32,14 +29,11 @@ from streamlearn.losses import Logistic, Squared
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import L1, L2, ElasticNet
 from streamlearn.stream import CSVDecoder
-from streamlearn.stream.sources.stretch import cut_of, stretches
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
     from streamlearn.features import Reader
     from streamlearn.hindsight import Solution, Step
-    from streamlearn.hindsight.sharded import Host
-    from streamlearn.hindsight.sharded.files import FileSource, LossLabels, Opened
     from streamlearn.hindsight.sharded.problem import LoadedShards
     from streamlearn.penalties import Penalty
     from streamlearn.stream import Decoder
@@ -52,8 +46,7 @@ PAUSE = 10.0  # seconds after which a line is printed anyway
 
 def run(options: Options) -> int:
     """Solve, print the progress, and save the model."""
-    if "-" in options.files:
-        raise ValueError("standard input (-) cannot be divided into shards; give files")
+    refuse_standard_input(options)
     if options.method not in {"auto", *METHODS}:
         raise ValueError(f"--method: {nearest(options.method, ['auto', *METHODS])}")
     if options.save is not None:
@@ -61,8 +54,11 @@ def run(options: Options) -> int:
     loss = chosen_loss(options)
     settings = with_group(open_labels(arguments.settings(options, [])), loss, options)
     with ExitStack() as stack:
-        host, cores = chosen_host(options.ray, stack)
-        shards = divided(settings, loss, options, options.shards or cores)
+        host, count = chosen_host(options, stack)
+        grouped = options.group is not None
+        if is_of_all_rows(loss) and not grouped:
+            count = options.shards or 1
+        shards = divided(Opening(settings), options, count, grouped=grouped)
         begun = time.perf_counter()
         intercept = has_intercept(loss, options)
         loaded = load_shards(shards, loss, penalty(options), host, fit_intercept=intercept)
@@ -127,25 +123,15 @@ def with_group(settings: config.Config, loss: Any, options: Options) -> config.C
     return replace(settings, format=replace(settings.format, id=options.group))
 
 
+def is_of_all_rows(loss: Any) -> bool:
+    """Return whether a loss is one of all rows together, unless they have groups."""
+    return isinstance(loss, MultivariateLoss) and not loss.row_mean
+
+
 def losses_of_groups() -> list[str]:
     """Return the names of the losses that are means over groups."""
     found = expressions.known_classes(MultivariateLoss)
     return [name for name, kind in found.items() if kind.takes_groups]
-
-
-def divided(settings: config.Config, loss: Any, options: Options, shards: int) -> list[FileShard]:
-    """Divide the files into shards; a group, or all rows of a loss of all rows, is in one."""
-    grouped = options.group is not None
-    table, cut = settings.format, None
-    if not grouped:
-        cut = cut_of(table.kind, table.delimiter)
-    if not grouped and isinstance(loss, MultivariateLoss) and not loss.row_mean:
-        shards = options.shards or 1
-    opening, skip = partial(open_files, settings), options.on_invalid == "skip"
-    return [
-        FileShard(part, opening, grouped, skip)
-        for part in stretches(list(expanded(options.files)), shards, cut)
-    ]
 
 
 def penalty(options: Options) -> Penalty:
@@ -160,32 +146,12 @@ def penalty(options: Options) -> Penalty:
     return L1(options.l1) if options.l1 else L2(options.l2)
 
 
-def chosen_host(address: str | None, stack: ExitStack) -> tuple[Host, int]:
-    """Return where shards are, and how many cores there are."""
-    if address is None:
-        return LocalHost(), os.cpu_count() or 1
-    from streamlearn.fleet.cluster import connected  # noqa: PLC0415 - optional
-    from streamlearn.fleet.shards import RayHost  # noqa: PLC0415 - optional
-
-    ray = stack.enter_context(connected(address))
-    cores = int(ray.cluster_resources().get("CPU", 1))
-    return stack.enter_context(RayHost(ray)), cores
-
-
 def open_labels(settings: config.Config) -> config.Config:
     """Return settings in which labels do not close: shards may see them in any order."""
     table = settings.format
     if table.labels or table.positive is not None:
         return settings
     return replace(settings, format=replace(table, labels=config.OPEN_LABELS))
-
-
-def open_files(settings: config.Config, paths: tuple[str, ...], labels: LossLabels) -> Opened:
-    """Return the source of files, and a decoder with features of its own."""
-    given = config.FileSourceConfig(paths=paths)
-    reader = config.feature_reader(settings.features)
-    source = cast("FileSource", build.source(given, settings.format))
-    return source, build.decoder(settings, reader, [labels])
 
 
 @dataclass
@@ -270,7 +236,8 @@ def save(
 
 def restore_names(reader: Reader, loaded: LoadedShards) -> None:
     """Give a new reader the names of all columns, and the boundaries of buckets."""
-    reader.restore_frozen(dict(loaded.surveys[0].buckets))
+    for survey in loaded.surveys:
+        reader.restore_frozen(dict(survey.buckets))
     if loaded.names is not None:
         reader.restore(
             {**reader.state(), "columns": 0, "names": [as_lists(one) for one in loaded.names]}

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streamlearn.cli.options import add_features, add_format, add_guess, add_json, add_regression
+from streamlearn.cli.options import (
+    add_features,
+    add_format,
+    add_guess,
+    add_json,
+    add_regression,
+    add_shards,
+)
 from streamlearn.cli.parsing import seconds, whole
 
 if TYPE_CHECKING:
@@ -14,6 +21,7 @@ HELP = "compare learners on files: loss, regret against the best model in hindsi
 EXAMPLES = """\
   streamlearn evaluate clicks.jsonl --label clicked --learners "default,PegasosClassifier(l2=1e-3)"
   streamlearn evaluate a9a.svm --learners "DualAveraging(gamma=5.0),AdaGrad" --penalty "L1(1e-4)"
+  streamlearn evaluate a9a.svm --learners default,Pegasos --penalty "L2(1e-4)" --shards 2
   streamlearn evaluate a9a.svm --learners default,Pegasos --penalty "L2(1e-4)" --html a9a.html
 """
 
@@ -44,9 +52,9 @@ def arguments(parser: CommandParser) -> None:
         "--seconds",
         metavar="S",
         type=seconds,
-        default=5.0,
-        help="time limit of each learner's last hindsight (default: 5)",
+        help="time limit of each learner's last hindsight (default: 5, of all events 600)",
     )
+    add_shards(parser, "read the files again, and solve the last hindsight on all events,")
     parser.add_argument("--png", metavar="FILE", help="draw the curves to this file")
     parser.add_argument("--html", metavar="FILE", help="write a page with curves and table")
     add_json(parser)

@@ -6,8 +6,14 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
-from streamlearn.cli.options import add_features, add_format, add_json, add_regression
-from streamlearn.cli.parsing import seconds, whole
+from streamlearn.cli.options import (
+    add_features,
+    add_format,
+    add_json,
+    add_regression,
+    add_shards,
+)
+from streamlearn.cli.parsing import seconds
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import CommandParser
@@ -49,15 +55,7 @@ def arguments(parser: CommandParser) -> None:
     group.add_argument(
         "--seconds", metavar="S", type=seconds, help="time limit (default: none)", default=math.inf
     )
-    group.add_argument(
-        "--ray", metavar="ADDRESS", help='solve on a Ray cluster: HOST:PORT, or "auto"'
-    )
-    group.add_argument(
-        "--shards",
-        metavar="N",
-        type=whole,
-        help="shards; large files are divided (default: as many as there are cores)",
-    )
+    add_shards(group, "solve")
     parser.add_argument("--save", metavar="MODEL", help="write the model to this file")
     add_json(parser)
 

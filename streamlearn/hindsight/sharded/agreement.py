@@ -129,12 +129,13 @@ def require_same_types(surveys: Sequence[Survey]) -> None:
 
 def require_same_buckets(surveys: Sequence[Survey]) -> None:
     """Raise ValueError if the values of shards led to different boundaries of a field."""
-    first = surveys[0]
-    for one in surveys[1:]:
-        for name in first.buckets.keys() | one.buckets.keys():
-            if first.buckets.get(name) != one.buckets.get(name):
+    first: dict[str, tuple[Any, str]] = {}
+    for one in surveys:
+        for name, edges in one.buckets.items():
+            known, where = first.setdefault(name, (edges, one.name))
+            if known != edges:
                 raise ValueError(
-                    f"field {name!r} has other buckets in {one.name} than in {first.name}; declare "
+                    f"field {name!r} has other buckets in {one.name} than in {where}; declare "
                     "their boundaries, buckets(0, 10, 100), or use one shard"
                 )
 

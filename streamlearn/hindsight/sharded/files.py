@@ -96,15 +96,21 @@ class FileShard:
         finally:
             batches.close()
             source.close()
-        return rows.data(decoder)
+        data = rows.data(decoder)
+        if self.files.stop is None:
+            return data
+        # what follows in another shard is still to complete the others
+        known = {name: one for name, one in data.buckets.items() if "edges" in one}
+        return replace(data, buckets=known)
 
     def _begin(self, decoder: Decoder, labels: LossLabels) -> None:
-        """Learn from the file's first records what all of it depends on: columns and buckets."""
+        """Learn from what is before in the file what the rest depends on: columns and buckets."""
         table = decoder if isinstance(decoder, CSVDecoder) else None
         if table is None and not decoder.reader.frozen():
             return
-        source, first = self.open(self.files.paths[:1], labels)
-        batches = decoded_batches(source, first)
+        before = FileStretch(self.files.paths[:1], 0, self.files.start)
+        source, first = self.open(before.paths, labels)
+        batches = decoded_batches(StretchSource(source, before), first)
         try:
             for batch in batches:
                 if batch is not None and table is not None:
