@@ -5,54 +5,40 @@
 3. If the saved progress is of an unfinished run, that run was killed. The letters it sent since are
    found in the targets, by the header that names the letter, and not sent again.
 
-The progress is a file in the checkpoint directory; only one replay may use it at a time.
+The progress is a file beside the checkpoints; only one replay may use it at a time.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from streamlearn import config
-from streamlearn.core.files import fsync_directory, lock, make_directory, write_atomic
+from streamlearn.core.files import fsync_directory
 from streamlearn.daemon import build
 from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.outputs.dead_letter_reader import LETTER_HEADER, read_lines, read_records
+from streamlearn.daemon.outputs.replay_progress import ReplayProgress, exclusive, progress_file
 from streamlearn.daemon.process.exits import Exit, Stop
-from streamlearn.daemon.process.faults import fault_point
-from streamlearn.errors import SourceChangedError, SourceError
-from streamlearn.estimators import checkpoints
-from streamlearn.storage import is_url
+from streamlearn.errors import SourceChangedError
 from streamlearn.stream import Files, Partition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from streamlearn.daemon.outputs.dead_letter_reader import DeadLetter
+    from streamlearn.daemon.outputs.replay_progress import TopicPositions
     from streamlearn.stream import Records, Source
     from streamlearn.stream.sinks.sink import Sink
 
 FLUSH_SECONDS = 30.0
-PROGRESS_FILE = "replayed.json"
-TopicPositions = list[tuple[str, int, int]]  # topic, partition, position
-
-
-class ReplayProgress(msgspec.Struct):
-    """The progress saved between two runs."""
-
-    source: str  # of the letters: the topic or file
-    identity: dict[str, str] = {}
-    positions: TopicPositions = []
-    # end positions of the targets at the start of an unfinished run
-    target_ends: TopicPositions | None = None
 
 
 class Target(Protocol):
@@ -187,29 +173,27 @@ def replay(settings: config.Config, target: Target, *, again: bool = False) -> R
         raise ValueError(
             "checkpoint.path: missing; set it, because replay saves its progress there"
         )
-    directory = progress_directory(settings.checkpoint)
-    make_directory(directory)
     letters = DeadLetterSource(settings)
     result = ReplayResult()
-    with exclusive(directory):
-        path = directory / PROGRESS_FILE
-        progress = ReplayProgress(letters.name) if again else load_progress(path, letters.name)
+    with exclusive(settings.checkpoint) as file:
+        progress = ReplayProgress(letters.name) if again else file.load(letters.name)
         known = set() if progress.target_ends is None else target.sent(progress.target_ends)
         if progress.target_ends is None:
             progress.target_ends = target.ends()
-            save_progress(path, progress)
+            file.save(progress)
         for records, source in letters.after(progress):
             if not records.offsets:  # a position only
                 continue
+            file.require_owner()
             for letter in letters.read(records):
                 replay_letter(letter, target, known, result)
             target.flush()
             at = positions(progress.positions) | {records.partition: records.end}
             progress.positions = [(*where, end) for where, end in at.items()]
             progress.identity = dict(source.identity())
-            save_progress(path, progress)
+            file.save(progress)
         progress.target_ends = None
-        save_progress(path, progress)
+        file.save(progress)
     return result
 
 
@@ -233,7 +217,7 @@ def count_reasons(settings: config.Config) -> Counter[str]:
     progress = (
         ReplayProgress(letters.name)
         if checkpoint is None
-        else load_progress(progress_directory(checkpoint) / PROGRESS_FILE, letters.name)
+        else progress_file(checkpoint).load(letters.name)
     )
     found = Counter[str]()
     for records, _ in letters.after(progress):
@@ -293,55 +277,6 @@ def opened(
         raise Stop(Exit.SOURCE_CHANGED, f"{error} ({hint})") from None
     finally:
         source.close()
-
-
-@contextmanager
-def exclusive(directory: Path) -> Iterator[None]:
-    """Lock the directory against a second replay."""
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        lock(handle)
-        yield
-    except BlockingIOError:
-        raise Stop(Exit.OWNED, f"another replay is using {directory}; wait until it ends") from None
-    finally:
-        os.close(handle)
-
-
-def progress_directory(checkpoint: config.CheckpointConfig) -> Path:
-    """Return the directory of the progress; without that file letters would be sent again."""
-    if is_url(checkpoint.path):
-        raise ValueError(
-            f"checkpoint.path: the progress of a replay cannot be kept in {checkpoint.path}; keep "
-            "it in a directory: --set checkpoint.path=DIR --set checkpoint.required=false"
-        )
-    directory = Path(checkpoint.path)
-    if checkpoint.required and not checkpoints.all_ids(directory):
-        raise Stop(
-            Exit.NO_CHECKPOINT,
-            f"{directory} has no checkpoint, but checkpoint.required = true; mount its volume, "
-            "which holds the progress of earlier replays",
-        )
-    return directory
-
-
-def load_progress(path: Path, name: str) -> ReplayProgress:
-    """Load the progress for a source of letters; start fresh for another source."""
-    try:
-        progress = msgspec.json.decode(path.read_bytes(), type=ReplayProgress)
-    except FileNotFoundError:
-        return ReplayProgress(name)
-    except msgspec.DecodeError as error:
-        raise SourceError(
-            f"{path} is damaged ({error}); --again replays all letters from the beginning"
-        ) from None
-    return progress if progress.source == name else ReplayProgress(name)
-
-
-def save_progress(path: Path, progress: ReplayProgress) -> None:
-    """Save the progress atomically."""
-    plain: Any = msgspec.to_builtins(progress)
-    write_atomic(path, [json.dumps(plain, indent=1).encode() + b"\n"], before=fault_point)
 
 
 def positions(where: TopicPositions) -> dict[Partition, int]:

@@ -15,16 +15,19 @@ from streamlearn.cli.main import main
 from streamlearn.core.invalid_record import InvalidRecord
 from streamlearn.daemon.outputs import replay
 from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher
-from streamlearn.daemon.outputs.replay import count_reasons, exclusive
+from streamlearn.daemon.outputs.replay import count_reasons
+from streamlearn.daemon.outputs.replay_progress import PROGRESS_FILE, ProgressFile, exclusive
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.errors import SourceError
+from streamlearn.estimators import checkpoints
+from streamlearn.storage import open_store
 from streamlearn.stream import Files, Partition, Records
 from streamlearn.stream.sinks.json_lines import FileSink
 from tests.support.disks import Disk, Recorder
 
 if TYPE_CHECKING:
     from streamlearn.daemon.outputs.dead_letter_reader import DeadLetter
-    from streamlearn.daemon.outputs.replay import ReplayProgress, TopicPositions
+    from streamlearn.daemon.outputs.replay_progress import ReplayProgress, TopicPositions
 
 GARBAGE = [b"{", b"\xff\xfe", b"null", b'{"a":"\xc3\xa9"}', b""]
 
@@ -70,6 +73,13 @@ def settings(directory: Path) -> config.Config:
         checkpoint.path = "{tables["models"]}"
         """
     )
+
+
+def kept_at(read: config.Config, url: str) -> config.Config:
+    """Keep the checkpoints at a URL."""
+    assert read.checkpoint is not None
+    kept = msgspec.structs.replace(read.checkpoint, path=url, lease_seconds=1.0)
+    return msgspec.structs.replace(read, checkpoint=kept)
 
 
 def write_letters(
@@ -135,9 +145,7 @@ def test_letters_in_a_file_survive_a_power_cut(
     for count, step in enumerate(recorder.steps, 1):
         disk.take(step)
         for state in disk.states() if count >= recorder.begun else ():
-            progress = json.loads(
-                state.get(Path("models", replay.PROGRESS_FILE)) or b'{"positions": []}'
-            )
+            progress = json.loads(state.get(Path("models", PROGRESS_FILE)) or b'{"positions": []}')
             if progress["positions"]:
                 assert state[Path("out", "letters")] == b"".join(one + b"\n" for one in GARBAGE)
     assert progress["positions"]
@@ -171,7 +179,7 @@ def test_position_is_saved_after_its_letters_are_delivered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a kill at any time, no letter before the position is missing in the topic."""
-    read, topic = settings(tmp_path), Slow(tmp_path / "models" / replay.PROGRESS_FILE)
+    read, topic = settings(tmp_path), Slow(tmp_path / "models" / PROGRESS_FILE)
 
     class Few(Files):
         def __init__(self, paths: list[str], **options: Any) -> None:
@@ -233,11 +241,18 @@ def test_replayed_record_keeps_its_first_origin(tmp_path: Path) -> None:
     assert second == back
 
 
+@pytest.mark.parametrize("place", ["directory", "bucket"])
 @pytest.mark.parametrize("cut", [1, 2, 3])
 def test_interrupted_run_sends_no_letter_twice(
-    cut: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cut: int,
+    place: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     read, topic = settings(tmp_path), Memory()
+    if place == "bucket":
+        read = kept_at(read, request.getfixturevalue("bucket"))
     write_letters(tmp_path, GARBAGE)
     replay.replay(read, topic)
     write_letters(tmp_path, [b"%d" % i for i in range(10)])
@@ -246,17 +261,17 @@ def test_interrupted_run_sends_no_letter_twice(
     class Interrupted(Exception):
         pass
 
-    def failing(path: Path, progress: ReplayProgress) -> None:
+    def failing(file: ProgressFile, progress: ReplayProgress) -> None:
         written.append(progress)
         if len(written) == cut:
             raise Interrupted
-        save(path, progress)
+        save(file, progress)
 
-    save = replay.save_progress
-    monkeypatch.setattr(replay, "save_progress", failing)
+    save = ProgressFile.save
+    monkeypatch.setattr(ProgressFile, "save", failing)
     with pytest.raises(Interrupted):
         replay.replay(read, topic)
-    monkeypatch.setattr(replay, "save_progress", save)
+    monkeypatch.setattr(ProgressFile, "save", save)
     sent = len(topic.letters) - 5
     outcome = replay.replay(read, topic)
     assert (outcome.sent, outcome.already_sent) == (10 - sent, sent if cut == 2 else 0)
@@ -286,13 +301,42 @@ def test_letters_that_cannot_be_replayed_are_counted_by_reason(tmp_path: Path) -
     assert topic.values() == [b"good", b"x"]
 
 
-def test_only_one_replay_at_a_time_and_of_one_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["directory", "bucket"])
+def test_only_one_replay_at_a_time(
+    place: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    read, topic = settings(tmp_path), Memory()
+    if place == "bucket":
+        read = kept_at(read, request.getfixturevalue("bucket"))
+    write_letters(tmp_path, GARBAGE)
+    assert replay.replay(read, topic).sent == 5
+    assert read.checkpoint is not None
+    with exclusive(read.checkpoint), pytest.raises(Stop) as stop:
+        replay.replay(read, topic)
+    assert stop.value.code == Exit.OWNED
+    write_letters(tmp_path, GARBAGE[:2])
+    assert replay.replay(read, topic).sent == 2
+
+
+def test_a_replay_that_was_replaced_sends_no_more(tmp_path: Path, bucket: str) -> None:
+    read, topic = kept_at(settings(tmp_path), bucket), Memory()
+    write_letters(tmp_path, GARBAGE)
+    assert read.checkpoint is not None
+    with exclusive(read.checkpoint) as file:
+        store, name = open_store(f"{bucket}/replay"), checkpoints.epoch_name(1)
+        # as a successor does when it has seen no renewal for the time of the lease
+        ended = {**json.loads(store.read(name)), "lease": "ended"}
+        store.write(name, [json.dumps(ended).encode()])
+        with pytest.raises(Stop) as stop:
+            file.require_owner()
+    assert stop.value.code == Exit.FENCED
+    assert replay.replay(read, topic).sent == 5
+
+
+def test_only_letters_of_one_file(tmp_path: Path) -> None:
     read, topic = settings(tmp_path), Memory()
     write_letters(tmp_path, GARBAGE)
     replay.replay(read, topic)
-    with exclusive(tmp_path / "models"), pytest.raises(Stop) as stop:
-        replay.replay(read, topic)
-    assert stop.value.code == Exit.OWNED
     (tmp_path / "dead.jsonl").write_bytes(b"another\n")
     with pytest.raises(Stop, match="--again") as stop:
         replay.replay(read, topic)
