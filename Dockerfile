@@ -15,12 +15,13 @@ COPY . .
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.13-slim AS install
+ARG EXTRAS=fast,registry,serve,store
 COPY --from=wheel /wheels /wheels
 # the wheel has its version in its name
 # hadolint ignore=DL3013
 RUN python -m venv --without-pip /opt/streamlearn \
     && wheel=$(ls /wheels/*.whl) \
-    && pip --python /opt/streamlearn/bin/python install --no-cache-dir "${wheel}[fast,registry,serve,store]"
+    && pip --python /opt/streamlearn/bin/python install --no-cache-dir "${wheel}[${EXTRAS}]"
 
 FROM python:3.13-slim
 RUN useradd --uid 10001 --no-create-home --home-dir /state streamlearn \

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 WARM = 0.2
-CLICKS = 1_000_000
+CLICKS = 600_000
 SETS = {  # how many events are learned between merges
     "a9a": (1000, 10_000),
     "ijcnn1": (1000, 10_000),

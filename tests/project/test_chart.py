@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
 CHART = ROOT / "config" / "helm"
 KUBERNETES = ("k8s.io/cli-runtime", "v0.37.0")
+KUBERAY = ("github.com/ray-project/kuberay/ray-operator", "v1.5.1")
 OPERATOR = ("github.com/prometheus-operator/prometheus-operator", "v0.85.0")
-VALUES = {
+VALUES: dict[str, dict[str, Any]] = {
     "defaults": {},
     "everything": {
         "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
@@ -42,6 +43,7 @@ VALUES = {
         "tolerations": [{"key": "spot", "operator": "Exists"}],
         "image": {"repository": "registry.local/streamlearn", "tag": "main"},
     },
+    "fleet": {"fleet": {"enabled": True, "pods": 3}},
 }
 
 
@@ -103,10 +105,24 @@ def service_monitor() -> dict[str, Any]:
     return dict(found)
 
 
+@cache
+def ray_cluster() -> dict[str, Any]:
+    """Return the schema of a RayCluster."""
+    path = module(*KUBERAY) / "config" / "crd" / "bases" / "ray.io_rayclusters.yaml"
+    versions = yaml.safe_load(path.read_text())["spec"]["versions"]
+    [schema] = [one["schema"] for one in versions if one["name"] == "v1"]
+    found = strict(schema["openAPIV3Schema"])
+    found["properties"]["metadata"] = {"type": "object"}
+    return dict(found)
+
+
+CUSTOM = {"ServiceMonitor": service_monitor, "RayCluster": ray_cluster}
+
+
 def validate(one: dict[str, Any]) -> None:
     """Raise ValidationError if an object is not valid."""
-    if one["kind"] == "ServiceMonitor":
-        jsonschema.validate(one, service_monitor())
+    if one["kind"] in CUSTOM:
+        jsonschema.validate(one, CUSTOM[one["kind"]]())
         return
     group, _, version = one["apiVersion"].rpartition("/")
     name = next(
@@ -121,11 +137,12 @@ def validate(one: dict[str, Any]) -> None:
 
 def test_objects_are_valid(objects: list[dict[str, Any]]) -> None:
     try:
-        kubernetes(), service_monitor()
+        kubernetes(), service_monitor(), ray_cluster()
     except Unavailable as reason:
         skip_unless_ci(reason)
     kinds = [one["kind"] for one in objects]
-    assert {"ConfigMap", "Job", "StatefulSet", "Deployment", "HorizontalPodAutoscaler"} <= {*kinds}
+    assert {"ConfigMap", "Job", "Deployment", "HorizontalPodAutoscaler"} <= {*kinds}
+    assert ("StatefulSet" in kinds) != ("RayCluster" in kinds)
     names = [(one["kind"], one["metadata"]["name"]) for one in objects]
     assert len(set(names)) == len(names)
     for one in objects:
@@ -136,16 +153,29 @@ def test_objects_are_valid(objects: list[dict[str, Any]]) -> None:
             validate(broken)
 
 
+def pod_templates(objects: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the templates of all pods."""
+    found = {
+        one["metadata"]["name"]: one["spec"]["template"]
+        for one in objects
+        if one["kind"] in {"StatefulSet", "Deployment", "Job"}
+    }
+    for one in objects:
+        if one["kind"] == "RayCluster":
+            name = one["metadata"]["name"]
+            found[f"{name}-head"] = one["spec"]["headGroupSpec"]["template"]
+            for group in one["spec"]["workerGroupSpecs"]:
+                found[f"{name}-{group['groupName']}"] = group["template"]
+    return found
+
+
 def selected(selector: dict[str, str], pods: dict[str, dict[str, str]]) -> list[str]:
     return [name for name, labels in pods.items() if selector.items() <= labels.items()]
 
 
 def test_each_selector_finds_one_component(objects: list[dict[str, Any]]) -> None:
-    pods = {
-        one["metadata"]["name"]: one["spec"]["template"]["metadata"]["labels"]
-        for one in objects
-        if one["kind"] in {"StatefulSet", "Deployment", "Job"}
-    }
+    templates = pod_templates(objects)
+    pods = {name: template["metadata"]["labels"] for name, template in templates.items()}
     services = {
         one["metadata"]["name"]: one["metadata"]["labels"]
         for one in objects
@@ -170,10 +200,11 @@ def test_what_pods_run(objects: list[dict[str, Any]]) -> None:
     checked = config.parse(text, overrides={"source.client": "kafka-python"}, environ=environ)
     assert checked.checkpoint is not None
     assert checked.checkpoint.required
-    for one in objects:
-        if one["kind"] not in {"StatefulSet", "Deployment", "Job"}:
+    for template in pod_templates(objects).values():
+        ours = [one for one in template["spec"]["containers"] if one["name"] != "ray"]
+        if not ours:
             continue
-        (container,) = one["spec"]["template"]["spec"]["containers"]
+        (container,) = ours
         parser().parse_args(container["args"])
         mounts = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
         assert checked.checkpoint.path.startswith(mounts["state"])
@@ -184,6 +215,27 @@ def test_what_pods_run(objects: list[dict[str, Any]]) -> None:
                 assert container[name]["httpGet"]["port"] in {
                     port["name"] for port in container["ports"]
                 }
+
+
+def test_ray_is_closed_to_others(tmp_path: Path) -> None:
+    """Its pods ask for a token, run nothing of a user's, and only they connect to each other."""
+    found = rendered(tmp_path, VALUES["fleet"])
+    (cluster,) = [one for one in found if one["kind"] == "RayCluster"]
+    (policy,) = [one for one in found if one["kind"] == "NetworkPolicy"]
+    assert cluster["spec"]["authOptions"] == {"mode": "token"}
+    own = {"matchLabels": {"ray.io/cluster": cluster["metadata"]["name"]}}
+    assert policy["spec"]["podSelector"] == own
+    within, page = policy["spec"]["ingress"]
+    assert within == {"from": [{"podSelector": own}]}
+    head = cluster["spec"]["headGroupSpec"]["template"]["spec"]
+    ray, daemon = head["containers"]
+    assert ray["name"] == "ray"  # KubeRay starts Ray in the first one
+    assert page["ports"] == [{"port": one["name"]} for one in daemon["ports"]]
+    port = ray["livenessProbe"]["tcpSocket"]["port"]
+    assert f"127.0.0.1:{port}" in daemon["args"]
+    shared = {"/tmp", "/dev/shm"}  # noqa: S108 - of the containers: sockets, and the object store
+    for one in (ray, daemon):
+        assert shared <= {mount["mountPath"] for mount in one["volumeMounts"]}
 
 
 def test_jobs_have_the_names_that_the_alerts_expect(tmp_path: Path) -> None:
@@ -205,7 +257,7 @@ def test_an_upgrade_does_not_begin_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", ["server.replicas=3", "daemon.replicas=0", "config=", "storage.size=5"]
+    "wrong", ["server.replicas=3", "fleet.pods=0", "daemon.replicas=0", "config=", "storage.size=5"]
 )
 def test_wrong_values_are_refused(wrong: str) -> None:
     done = helm("template", "clicks", str(CHART), "--set", wrong, "--kube-version", "1.30")

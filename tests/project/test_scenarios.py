@@ -64,6 +64,7 @@ def replacements(path: Path, directory: Path) -> dict[str, Any]:
         "telemetry.enabled": False,
         "log.level": "warning",
         "run.until": "end",
+        "fleet.workers": 1,  # several share a topic
     }
     # None, which TOML does not have, removes a key
     given |= {"predictions.topic": None, "dead_letters.topic": None}

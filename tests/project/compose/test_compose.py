@@ -9,6 +9,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 import yaml
 
@@ -35,6 +36,8 @@ def test_old_and_new_compose_accept_the_file() -> None:
         require_program("docker-compose"),
         "--file",
         str(ROOT / "docker-compose.yml"),
+        "--profile",
+        "fleet",
         "config",
     ]
     read = subprocess.run(command, capture_output=True, check=False, cwd=ROOT)
@@ -89,11 +92,31 @@ def test_images_are_pinned_and_ports_are_local() -> None:
 
 def test_our_services_cannot_write_outside_their_volumes_or_gain_privileges() -> None:
     ours = [service for service in SERVICES.values() if "build" in service]
-    assert len(ours) == 2
+    assert len(ours) == 3
     for service in ours:
         assert service["read_only"]
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
+
+
+def test_the_profile_fleet_learns_the_same_clicks_on_ray() -> None:
+    fleet = SERVICES["fleet"]
+    assert [name for name, one in SERVICES.items() if "profiles" in one] == ["fleet"]
+    given = config.load(ROOT / "config" / fleet["command"][-1].rpartition("/")[2])
+    assert given.fleet.workers > 1
+    clicks = CLICKS.source
+    assert isinstance(clicks, config.KafkaSourceConfig)
+    assert isinstance(given.source, config.KafkaSourceConfig)
+    assert given.source == msgspec.structs.replace(clicks, group_id=given.source.group_id)
+    assert given.checkpoint is not None
+    assert CLICKS.checkpoint is not None
+    assert given.checkpoint.path != CLICKS.checkpoint.path
+    assert "ray" in fleet["build"]["args"]["EXTRAS"].split(",")
+    default = re.search(r"^ARG EXTRAS=(.*)$", DOCKERFILE, re.MULTILINE)
+    assert default is not None
+    assert fleet["build"]["args"]["EXTRAS"] == f"{default[1]},ray"
+    targets = yaml.safe_load((ROOT / "config" / "prometheus" / "targets-fleet.yml").read_text())
+    assert targets == [{"targets": ["streamlearn:9464", "fleet:9464"]}]
 
 
 def test_the_topics_of_the_configuration_are_created() -> None:
