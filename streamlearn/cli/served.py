@@ -33,11 +33,7 @@ def run(options: Options) -> int:
         changes = [msgspec.to_builtins(one) for one in promotions.history(path)]
         return show_rows(changes, options, "nothing was promoted: the configuration decides")
     if options.action == "promote":
-        known = sorted({entry.learner for entry in directory.entries(path)})
-        if options.promoted not in known:
-            raise ValueError(
-                f"no snapshot of {options.promoted!r} in {path}; there are: {', '.join(known)}"
-            )
+        require(path, options.promoted)
         promotions.promote(path, options.promoted)
     else:
         promotions.revert(path)
@@ -47,13 +43,23 @@ def run(options: Options) -> int:
     return 0
 
 
+def require(path: Path, learner: str) -> None:
+    """Raise ValueError if a directory has no snapshot of a learner."""
+    known = sorted({entry.learner for entry in directory.entries(path)})
+    if learner not in known:
+        there = f"; there are: {', '.join(known)}" if known else " yet"
+        raise ValueError(f"no snapshot of {learner!r} in {path}{there}")
+
+
 def snapshots_of(options: Options) -> Path:
     """Return the directory of snapshots."""
     source = Path(options.source)
     if source.suffix == ".toml":
         options.file = options.source
         source = build.directory_of(load(options))
-    elif not directory.entries(source) and directory.entries(source / "serving"):
+    elif (
+        source.is_dir() and not directory.entries(source) and directory.entries(source / "serving")
+    ):
         source /= "serving"
     if not source.is_dir():
         raise ValueError(f"{source} is no directory of snapshots")

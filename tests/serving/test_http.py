@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import contextlib
+import gzip
 import itertools
 import json
 import socket
@@ -18,8 +19,12 @@ import schemathesis
 import tritonclient.http as triton
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
+from starlette.testclient import TestClient
 
+from streamlearn.cli.main import main
 from streamlearn.serving import Snapshot
+from streamlearn.serving.http.app import application
+from streamlearn.serving.http.options import Options
 from tests.serving.conftest import model, publish, running
 from tests.support.running import wait_until
 
@@ -153,6 +158,55 @@ def test_a_client_of_the_open_inference_protocol(client: httpx.Client) -> None:
     assert answer.get_response()["id"] == "42"
     assert answer.as_numpy("score").tolist() == [model().score_one(event) for event in events]
     assert answer.as_numpy("label").tolist() == [model().predict_one(event) for event in events]
+
+
+@pytest.mark.parametrize(
+    ("learner", "fields"),
+    [
+        ("default", {"user": "BYTES", "age": "FP64", "place.city": "BYTES"}),
+        ("several", {"age": "FP64"}),
+    ],
+)
+def test_metadata_is_that_of_the_model(
+    client: httpx.Client, learner: str, fields: dict[str, str]
+) -> None:
+    """Its inputs are the fields it learned, not those of a request."""
+    odd = {"inputs": [{"name": "odd", "shape": [1], "datatype": "BYTES", "data": ["x"]}]}
+    answer = client.post(f"/v2/models/{learner}/infer", json=odd).json()
+    about = client.get(f"/v2/models/{learner}").json()
+    assert {one["name"]: one["datatype"] for one in about["inputs"]} == fields
+    told = [(one["name"], one["datatype"]) for one in about["outputs"]]
+    assert told == [(one["name"], one["datatype"]) for one in answer["outputs"]]
+
+
+def test_an_encoded_body_is_refused(client: httpx.Client) -> None:
+    body, headers = gzip.compress(b"{}"), {"content-encoding": "gzip"}
+    for path in ("/v1/predict", "/v2/models/default/infer"):
+        assert client.post(path, content=body, headers=headers).status_code == 415
+    identity = {"content-encoding": "identity"}
+    assert client.post("/v1/predict", content=b"{}", headers=identity).status_code == 200
+
+
+def test_not_ready_without_the_learner_that_answers(tmp_path: Path) -> None:
+    """A balancer is not told to send requests that are answered with 404."""
+    publish(tmp_path, model(), 400)
+    options = Options(path=tmp_path, counts=tmp_path, learner="other")
+    with TestClient(application(options)[0]) as client:
+        assert client.get("/v2/health/ready").status_code == 503
+        publish(tmp_path, model(), 400, "other")
+        while client.get("/v2/health/ready").status_code != 200:
+            time.sleep(0.05)
+
+
+def test_what_cannot_be_served_is_said_at_the_start(
+    snapshots: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", str(snapshots), "--learner", "defalt"]) == 2
+    assert "default" in capsys.readouterr().err
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert main(["serve", str(snapshots), "--port", address.partition(":")[2]]) == 2
+    assert address in capsys.readouterr().err
 
 
 def test_metrics(client: httpx.Client) -> None:

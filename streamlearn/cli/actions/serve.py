@@ -35,9 +35,7 @@ def run(options: Options) -> int:
     if options.promoted is not None:
         raise ValueError(f"unexpected argument {options.promoted!r}")
     if missing := [name for name in PACKAGES if importlib.util.find_spec(name) is None]:
-        raise ValueError(
-            f"{', '.join(missing)} is not installed; run pip install 'streamlearn[serve]'"
-        )
+        raise ValueError(f"needs {', '.join(missing)}; run pip install 'streamlearn[serve]'")
     from streamlearn.serving.http import server  # noqa: PLC0415 - an extra
 
     with tempfile.TemporaryDirectory(prefix="streamlearn-serve-") as temporary:
@@ -47,6 +45,8 @@ def run(options: Options) -> int:
         serve = msgspec.structs.replace(
             about.settings, **{name: value for name, value in given.items() if value is not None}
         )
+        if options.learner is not None and directory.entries(about.path):
+            served.require(about.path, options.learner)
         learner = options.learner or about.learner
         about = dataclasses.replace(about, settings=serve, learner=learner)
         listening = server.listen(serve.host, serve.port)

@@ -62,10 +62,9 @@ class Service:
 
     async def predict(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Predict an event, a list of events, or lines of events."""
-        options = self.options
         query = read_query(scope["query_string"])
-        body = await read(receive, options.settings.max_body_bytes, options.settings.body_seconds)
-        given = split(body, content_type(scope), options.settings.max_events)
+        body = await self.body(scope, receive)
+        given = split(body, header(scope, b"content-type"), self.options.settings.max_events)
         # nothing waits while records are predicted: each learner predicts with one snapshot
         answer = self.answering.answer(
             given.records, query.learner, explain=query.explain, log=query.log
@@ -91,6 +90,16 @@ class Service:
                 one.learner, one.version = predictor.learner, predictor.version
             await respond(send, ENCODER.encode(one), headers=headers)
 
+    async def body(self, scope: Scope, receive: Receive) -> bytes:
+        """Return the body of a request."""
+        encoding = header(scope, b"content-encoding")
+        if encoding not in {b"", b"identity"}:
+            raise RequestError(
+                415, f"the body is encoded as {encoding.decode('latin-1')}; send it unencoded"
+            )
+        settings = self.options.settings
+        return await read(receive, settings.max_body_bytes, settings.body_seconds)
+
     async def record(self, answer: Answer) -> None:
         """Log and count what is about to be answered."""
         if answer.impressions and self.log is not None:
@@ -105,9 +114,8 @@ class Service:
 
     async def infer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Predict the events of an inference request."""
-        options = self.options
-        body = await read(receive, options.settings.max_body_bytes, options.settings.body_seconds)
-        request, records = inference.read(body, options.settings.max_events)
+        body = await self.body(scope, receive)
+        request, records = inference.read(body, self.options.settings.max_events)
         learner = scope["path_params"]["learner"]
         predictor = self.answering.predictor(learner)
         answer = self.answering.answer(records, learner, explain=False, log=True)
@@ -127,8 +135,8 @@ class Service:
         return encoded({"live": True})
 
     async def ready(self, _: Request) -> Response:
-        """Answer whether there is a model, and no shutdown."""
-        ready = bool(self.follower.snapshots) and not self.draining
+        """Answer whether there is the model that answers by default, and no shutdown."""
+        ready = self.answering.default in self.follower.snapshots and not self.draining
         return encoded({"ready": ready}, 200 if ready else 503)
 
     def drain(self) -> None:
@@ -298,10 +306,10 @@ def named(predictor: Predictor) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def content_type(scope: Scope) -> bytes:
-    """Return the type of a request's body."""
+def header(scope: Scope, wanted: bytes) -> bytes:
+    """Return a header of a request; nothing if it has none."""
     for name, value in scope["headers"]:
-        if name == b"content-type":
+        if name == wanted:
             return bytes(value)
     return b""
 

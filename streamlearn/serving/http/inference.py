@@ -7,13 +7,20 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET
 
+from streamlearn.features import Names
+from streamlearn.features.fields import Auto, Ignore, Interaction, Number
+from streamlearn.features.fields.spec import OTHERS
+from streamlearn.quality.importance import field_of
 from streamlearn.serving.http.predicting import Prediction, Refusal
 from streamlearn.serving.http.reading import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from streamlearn.features import Reader
     from streamlearn.serving.http.predicting import Predictor
+
+MOST_NAMES = 10_000  # of which the fields of a model are read, if they are not declared
 
 
 class Tensor(msgspec.Struct):
@@ -70,7 +77,7 @@ def outputs(predictor: Predictor, found: Sequence[Prediction | Refusal]) -> list
     names = predictor.names
     tensors = []
     if predictor.classes:
-        tensors.append(tensor("label", [one.label for one in good]))
+        tensors.append(tensor("label", [one.label for one in good], predictor.labels))
     else:
         tensors += columns("value", [one.value for one in good], names)
     tensors += columns("score", [one.score for one in good], names)
@@ -90,9 +97,9 @@ def columns(name: str, values: list[Any], names: Sequence[str]) -> list[Tensor]:
     return [tensor(f"{name}.{key}", [one[key] for one in values]) for key in names]
 
 
-def tensor(name: str, values: list[Any]) -> Tensor:
-    """Return values as a tensor of their type; text if they have several types."""
-    kinds = {type(value) for value in values}
+def tensor(name: str, values: list[Any], like: Sequence[Any] = ()) -> Tensor:
+    """Return values as a tensor of their type, or of those `like` them; several types are text."""
+    kinds = {type(value) for value in [*values, *like]}
     for kind, datatype in ((bool, "BOOL"), (int, "INT64"), (float, "FP64")):
         if kinds <= {kind}:
             return Tensor(name, [len(values)], datatype, values)
@@ -101,19 +108,44 @@ def tensor(name: str, values: list[Any]) -> Tensor:
 
 
 def metadata(predictor: Predictor) -> dict[str, Any]:
-    """Return the metadata of a model."""
-    inputs = [
-        {"name": name, "datatype": "FP64", "shape": [-1]}
-        for name in predictor.decoder.field_names()
-    ]
-    result = "label" if predictor.classes else "value"
+    """Return the metadata of a model; its outputs are those of an event without fields."""
+    given = outputs(predictor, predictor.predict([b"{}"], explain=False))
     return {
         "name": predictor.learner,
         "versions": [predictor.version],
         "platform": "streamlearn",
-        "inputs": inputs,
-        "outputs": [
-            {"name": result, "datatype": "BYTES" if predictor.classes else "FP64", "shape": [-1]},
-            {"name": "score", "datatype": "FP64", "shape": [-1]},
-        ],
+        "inputs": [described(*one) for one in datatypes(predictor.snapshot.reader).items()],
+        "outputs": [described(one.name, one.datatype) for one in given],
     }
+
+
+def described(name: str, datatype: str) -> dict[str, Any]:
+    """Return the metadata of an input or an output."""
+    return {"name": name, "datatype": datatype, "shape": [-1]}
+
+
+def datatypes(reader: Reader) -> dict[str, str]:
+    """Return the datatype of each field that is declared, or that the first names belong to.
+
+    >>> names = Names({"age": "number", "user^age": "interaction", "debug": "ignore"})
+    >>> _ = names.read_event({"user": "ann", "price": 3.5, "debug": 1})
+    >>> datatypes(names)
+    {'age': 'FP64', 'user': 'BYTES', 'price': 'FP64'}
+    """
+    declared = {
+        name: field
+        for name, field in reader.fields.items()
+        if name != OTHERS and not isinstance(field, Interaction)
+    }
+    found = {
+        name: "FP64" if isinstance(field, Number) else "BYTES"
+        for name, field in declared.items()
+        if not isinstance(field, Auto | Ignore)
+    }
+    if isinstance(reader, Names):
+        for slot in range(min(reader.name_count, MOST_NAMES)):
+            text = str(reader.name_of(slot))
+            name = field_of(text, declared)
+            if not (reader.fields.interactions and "^" in text):
+                found.setdefault(name, "FP64" if name == text else "BYTES")
+    return found

@@ -33,6 +33,7 @@ ERRORS = {
     "404": response("There is no such learner."),
     "408": response("The body took too long."),
     "413": response("The body is too large, or has too many events."),
+    "415": response("The body has a Content-Encoding."),
     "503": response("There is no model or no log now, or too many requests are in work."),
 }
 UNAUTHORIZED = {"401": response("The token is missing or wrong.")}

@@ -70,7 +70,11 @@ class PredictionServer(uvicorn.Server):
 def listen(host: str, port: int) -> socket.socket:
     """Return the socket that all processes accept from."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    try:
+        listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise OSError(error.errno, reason, f"{host}:{port}") from None
     listening.set_inheritable(True)
     return listening
 
