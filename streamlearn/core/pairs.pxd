@@ -52,6 +52,14 @@ cdef extern from *:
     static inline int streamlearn_any_above(streamlearn_pair x, streamlearn_pair y) {
         return _mm_movemask_pd(_mm_cmpgt_pd(x, y));
     }
+    static inline streamlearn_pair streamlearn_select_nonzero(
+        streamlearn_pair x, streamlearn_pair y
+    ) {
+        return _mm_and_pd(_mm_cmpneq_pd(x, _mm_setzero_pd()), y);
+    }
+    static inline int streamlearn_nonzero_bits(streamlearn_pair x) {
+        return _mm_movemask_pd(_mm_cmpneq_pd(x, _mm_setzero_pd()));
+    }
     #else
     typedef struct { double a, b; } streamlearn_pair;
     #define STREAMLEARN_PAIR(name, sse, each)                                                   \
@@ -96,6 +104,14 @@ cdef extern from *:
     static inline int streamlearn_any_above(streamlearn_pair x, streamlearn_pair y) {
         return x.a > y.a || x.b > y.b;
     }
+    static inline streamlearn_pair streamlearn_select_nonzero(
+        streamlearn_pair x, streamlearn_pair y
+    ) {
+        return streamlearn_make_pair(x.a != 0.0 ? y.a : 0.0, x.b != 0.0 ? y.b : 0.0);
+    }
+    static inline int streamlearn_nonzero_bits(streamlearn_pair x) {
+        return (x.a != 0.0) | (x.b != 0.0) << 1;
+    }
     #endif
     STREAMLEARN_PAIR(add, _mm_add_pd, STREAMLEARN_ADD)
     STREAMLEARN_PAIR(subtract, _mm_sub_pd, STREAMLEARN_SUBTRACT)
@@ -134,6 +150,9 @@ cdef extern from *:
     Pair seconds "streamlearn_seconds"(Pair x, Pair y) noexcept nogil
     # z where x > y, else 0
     Pair select_above "streamlearn_select_above"(Pair x, Pair y, Pair z) noexcept nogil
+    # y where x is not 0, else 0; and which of the two are not, a bit for each
+    Pair select_nonzero "streamlearn_select_nonzero"(Pair x, Pair y) noexcept nogil
+    int nonzero_bits "streamlearn_nonzero_bits"(Pair x) noexcept nogil
     bint any_above "streamlearn_any_above"(Pair x, Pair y) noexcept nogil
     # the feature after feature i of n; i itself if it is the last
     Py_ssize_t partner "streamlearn_partner"(Py_ssize_t i, Py_ssize_t n) noexcept nogil

@@ -14,11 +14,13 @@ cdef class SparseMixture(SelfTuning):
     cdef Strengths[2] strengths  # now, of slots outside and inside the penalty
     cdef double[MEMBERS] pi  # the shares
     cdef double[MEMBERS] audible  # the shares without those of silent members
-    cdef double[NEWTON + 1] votes  # 1 for members that decide where the follower may be non-zero
+    cdef int voters  # the members that decide where the follower may be non-zero, a bit for each
     cdef double[MEMBERS] regret
     cdef double[MEMBERS] penalty_sum
+    # of the event scored last
     cdef double[MEMBERS] scores
     cdef double coin_unclipped
+    cdef Py_ssize_t present  # features that are not ignored
     cdef double labels, mass  # sum a y, sum a
     cdef double base_score(self) noexcept nogil
     cdef void share_out(self) noexcept nogil

@@ -110,8 +110,9 @@ cdef class SparseMixture(SelfTuning):
         silence(MEMBERS, self.pi, self.audible)
         for k in range(NEWTON + 1):
             best = larger(best, self.pi[k])
+        self.voters = 0
         for k in range(NEWTON + 1):
-            self.votes[k] = self.pi[k] >= VOTING * best
+            self.voters |= (self.pi[k] >= VOTING * best) << k
 
     cdef void set_l1(self, double l1) noexcept nogil:
         self.strengths[1].l1[0] = self.strengths[1].l1[1] = l1
@@ -126,7 +127,7 @@ cdef class SparseMixture(SelfTuning):
         cdef double[IN_SLOTS] w
         cdef double total = self.audible[BASE] * self.base_score() if j < self.free_slots else 0.0
         cdef int k
-        weigh(<Slot*>self.cell(j), 0.0, self.votes, self.strengths_of(j), w)
+        weigh(<Slot*>self.cell(j), 0.0, self.voters, self.strengths_of(j), w)
         for k in range(IN_SLOTS):
             total += self.audible[k] * w[k]
         return total
@@ -141,7 +142,7 @@ cdef class SparseMixture(SelfTuning):
         cdef int k
         for j in range(self.n):
             slot, strengths = <Slot*>self.cell(j), self.strengths_of(j)
-            weigh(slot, 0.0, self.votes, strengths, w)
+            weigh(slot, 0.0, self.voters, strengths, w)
             for k in range(IN_SLOTS):
                 column[k, j] = w[k]
             column[BASE, j] = self.base_score() if j < self.free_slots else 0.0
@@ -183,7 +184,7 @@ cdef class SparseMixture(SelfTuning):
         cdef Pair steady = both(0.0), moved = both(0.0)
         cdef double x, m, average = 0.0, mixed = 0.0
         cdef double* p = self.scores
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, present = 0
         cdef int k
         for i in range(row.n):
             feature = features + i
@@ -193,11 +194,13 @@ cdef class SparseMixture(SelfTuning):
             feature.x = x if TINY < m < HUGE else 0.0
             if feature.x == 0.0:
                 continue
-            weigh(slot, m, self.votes, self.strengths_of(row.slot[i]), feature.w)
+            present += 1
+            weigh(slot, m, self.voters, self.strengths_of(row.slot[i]), feature.w)
             m = larger(-slot.largest, smaller(x, slot.largest))
             steady = add(steady, multiply(load(feature.w), make_pair(m, x)))
             moved = add(moved, multiply(load(feature.w + NEWTON), both(m)))
             average += feature.w[AVERAGE] * m
+        self.present = present
         store(p, steady)
         store(p + NEWTON, moved)
         p[AVERAGE] = average
@@ -230,8 +233,7 @@ cdef class SparseMixture(SelfTuning):
         if bend == 0.0:
             # a piecewise linear loss: use the squared slope, as in online Newton steps
             bend = within(g[NEWTON] * g[NEWTON] / weight)
-        for i in range(row.n):
-            self.features += features[i].x != 0.0
+        self.features += self.present
         if self.features > 0.0:
             charges[0] = charges[1] = charges[2] = both(0.0)
             pace = multiply(make_pair(1.0 / ADAPTIVE_RATE, 1.0 / FOLLOWER_RATE),
@@ -251,7 +253,7 @@ cdef class SparseMixture(SelfTuning):
             for i in range(row.n):
                 if features[i].x != 0.0:
                     strengths = self.strengths_of(row.slot[i])
-                    learn_moved(features + i, strengths, self.votes, h, bend, charges)
+                    learn_moved(features + i, strengths, self.voters, h, bend, charges)
             store(self.penalty_sum, add(load(self.penalty_sum), charges[0]))
             store(self.penalty_sum + NEWTON, add(load(self.penalty_sum + NEWTON), charges[1]))
             self.penalty_sum[AVERAGE] += first(charges[2]) - second(charges[2])

@@ -33,8 +33,8 @@ follower, whose slope h depends on all of it.
 from libc.math cimport fabs, sqrt
 
 from streamlearn.core.pairs cimport (
-    Pair, absolute, add, divide, first, load, make_pair, maximum, minimum, multiply, second,
-    select_above, square_root, store, subtract,
+    Pair, absolute, add, divide, first, load, make_pair, maximum, minimum, multiply,
+    nonzero_bits, second, select_nonzero, square_root, store, subtract,
 )
 
 DEF NEWTON_PRIOR = 3.0
@@ -62,6 +62,7 @@ cdef struct Feature:
     double x  # 0: ignored
     double[IN_SLOTS] w
     double[2] inverse  # 1 / D of newton and follower
+    double[2] thresholds  # of newton and follower, after the step
     double start, kept  # D w of the follower; what the average keeps
 
 
@@ -69,7 +70,7 @@ cdef struct Strengths:
     double[2] l1, half_l2  # twice, for pairs
     double t, l2
     double threshold, margin, ridge  # l1 t, 30 l1 t, l2 t
-    double free  # 1 without l1
+    double[4] masks  # of newton and follower, without and with a voter that is not 0
 
 
 cdef inline void set_time(Strengths* strengths, double t) noexcept nogil:
@@ -77,7 +78,8 @@ cdef inline void set_time(Strengths* strengths, double t) noexcept nogil:
     strengths.threshold = t * strengths.l1[0]
     strengths.margin = MARGIN * strengths.threshold
     strengths.ridge = t * strengths.l2
-    strengths.free = strengths.l1[0] == 0.0
+    strengths.masks[0] = strengths.masks[2] = strengths.masks[3] = 1.0
+    strengths.masks[1] = strengths.l1[0] == 0.0
 
 
 cdef inline double larger(double x, double y) noexcept nogil:
@@ -108,18 +110,12 @@ cdef inline Pair penalty_of(Pair w, const Strengths* strengths) noexcept nogil:
     return multiply(size, add(load(strengths.l1), multiply(load(strengths.half_l2), size)))
 
 
-cdef inline Pair nonzero(Pair w, Pair z) noexcept nogil:
-    """Return z where w is not 0, else 0, without a branch: which slots are 0 is unpredictable."""
-    return select_above(absolute(w), both(0.0), z)
-
-
 cdef inline Pair masked(
-    Pair steady, Pair moved, const double* votes, const Strengths* strengths
+    Pair steady, Pair moved, int voters, const Strengths* strengths
 ) noexcept nogil:
     """Return `moved` (newton, follower) with the follower at 0 where no voter is non-zero."""
-    cdef Pair seen = multiply(absolute(steady), load(votes))
-    cdef double support = first(seen) + second(seen) + votes[NEWTON] * fabs(first(moved))
-    return nonzero(make_pair(1.0, support + strengths.free), moved)
+    cdef int seen = nonzero_bits(steady) | nonzero_bits(moved) << NEWTON
+    return multiply(moved, load(strengths.masks + (2 if seen & voters else 0)))
 
 
 cdef inline Pair ridged(Pair w, Pair inverse, Pair l2) noexcept nogil:
@@ -128,7 +124,7 @@ cdef inline Pair ridged(Pair w, Pair inverse, Pair l2) noexcept nogil:
 
 
 cdef inline void weigh(
-    const Slot* slot, double x, const double* votes, const Strengths* strengths, double* w
+    const Slot* slot, double x, int voters, const Strengths* strengths, double* w
 ) noexcept nogil:
     """Set the weights of all members for a feature of size x."""
     cdef double T = threshold(slot.norm[0], strengths), idle = strengths.t - slot.last
@@ -143,10 +139,10 @@ cdef inline void weigh(
     if strengths.l2 > 0.0:
         steady = ridged(steady, inverse, both(strengths.ridge))
         D = add(D, make_pair(strengths.ridge, idle * strengths.l2))
-    moved = masked(steady, divide(moved, D), votes, strengths)
+    moved = masked(steady, divide(moved, D), voters, strengths)
     store(w, steady)
     store(w + NEWTON, moved)
-    w[AVERAGE] = second(nonzero(moved, both(slot.average)))
+    w[AVERAGE] = second(select_nonzero(moved, both(slot.average)))
 
 
 cdef inline Pair learn_steady(
@@ -170,6 +166,7 @@ cdef inline Pair learn_steady(
     w = square_root(add(multiply(w, w), multiply(gx, gx)))
     store(slot.norm, w)
     T = threshold(first(w), strengths)
+    store(feature.thresholds, make_pair(T, strengths.l1[0]))
     scale = multiply(w, pace)
     # D w, where s w stays as it was before the size changed
     w = multiply(multiply(scale, both(before)), make_pair(feature.w[ADAPTIVE], feature.w[FOLLOWER]))
@@ -178,7 +175,7 @@ cdef inline Pair learn_steady(
     scale = multiply(scale, both(s))
     store(slot.D, scale)
     D = make_pair(NEWTON_PRIOR * s * s + slot.curvature, second(scale))
-    store(feature.inverse, nonzero(D, divide(both(1.0), D)))
+    store(feature.inverse, select_nonzero(D, divide(both(1.0), D)))
     # z += g x, less (D_new - D) w for adaptive
     gx = multiply(load(g), both(x))
     w = add(load(slot.z), subtract(gx, make_pair(v, 0.0)))
@@ -201,7 +198,7 @@ cdef inline Pair learn_steady(
 
 
 cdef inline void learn_moved(
-    Feature* feature, const Strengths* strengths, const double* votes, Pair h, double bend,
+    Feature* feature, const Strengths* strengths, int voters, Pair h, double bend,
     Pair* charges,
 ) noexcept nogil:
     """Learn newton, follower and average; add to the penalties what they change by."""
@@ -210,18 +207,18 @@ cdef inline void learn_moved(
     cdef Pair inverse = load(feature.inverse), steady = load(feature.w), z, w, moved, average
     # newton: z += h x;  follower: D w - h x, whose prox has the threshold l1
     z = add(make_pair(slot.z[NEWTON], -feature.start), multiply(h, both(x)))
-    w = soft(z, make_pair(threshold(slot.norm[0], strengths), strengths.l1[0]))
+    w = soft(z, load(feature.thresholds))
     w = multiply(w, inverse)
     if strengths.l2 > 0.0:
         w = ridged(w, inverse, make_pair(strengths.ridge, strengths.l2))
     # newton: D += b, z -= b w, so that w stays
     store(slot.z + NEWTON, make_pair(first(z) - b * first(w), -slot.D[1] * second(w)))
     slot.curvature += b
-    moved = masked(steady, w, votes, strengths)
+    moved = masked(steady, w, voters, strengths)
     # average starts at the follower, and again after every zero
     average = both(slot.average)
-    w = nonzero(average, multiply(both(feature.kept), subtract(average, moved)))
-    w = nonzero(moved, add(moved, w))
+    w = select_nonzero(average, multiply(both(feature.kept), subtract(average, moved)))
+    w = select_nonzero(moved, add(moved, w))
     slot.average = second(w)
     charges[2] = add(charges[2], penalty_of(make_pair(second(w), first(average)), strengths))
     slot.last = strengths.t

@@ -117,8 +117,7 @@ cdef class TargetedMixture(SparseMixture):
                 self.see(row.slot[i])
         for k in range(BASE):
             speakers += (self.audible[k] > 0.0) << k
-        for k in range(NEWTON + 1):
-            speakers += (self.votes[k] > 0.0) << (BASE + k)
+        speakers += self.voters << BASE
         pause = APART if speakers == self.speakers else SOONER
         if self.features - self.set_at >= pause * self.seen_count:
             self.set_at, self.speakers, self.strength = self.features, speakers, self.steered()
@@ -134,7 +133,7 @@ cdef class TargetedMixture(SparseMixture):
             one = limit(slot.z[k], slot.norm[0])
             if self.audible[k] > 0.0:
                 found = larger(found, one)
-            if self.votes[k] > 0.0:
+            if self.voters >> k & 1:
                 voted = larger(voted, one)
         if self.audible[FOLLOWER] + self.audible[AVERAGE] > 0.0:
             if idle > 0.0:
