@@ -6,7 +6,7 @@ from streamlearn.stream.formats.custom import CustomDecoder
 from streamlearn.stream.formats.decoder import Decoder
 from streamlearn.stream.formats.fields import Fields
 from streamlearn.stream.formats.json import JSONDecoder
-from streamlearn.stream.formats.registry import FORMATS, decoder_of
+from streamlearn.stream.formats.decoder_factory import FORMATS, decoder_of
 from streamlearn.stream.formats.svmlight import SVMLightDecoder
 from streamlearn.stream.formats.vw import VWDecoder
 from streamlearn.stream.records import Partition, Records

@@ -14,7 +14,7 @@ from streamlearn.daemon.process.exits import Exit
 from streamlearn.errors import SinkError
 from streamlearn.kafka import Connection
 from streamlearn.stream import Clicks
-from streamlearn.stream.formats.registry import decoder_of
+from streamlearn.stream.formats.decoder_factory import decoder_of
 from streamlearn.stream.formats.schemas import RegisteredAvro, RegisteredProtobuf, Schemas
 from streamlearn.stream.schema_registry import SchemaRegistry
 from streamlearn.stream.sinks.sink import Sink

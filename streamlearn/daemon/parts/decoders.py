@@ -18,7 +18,7 @@ from streamlearn.stream import (
     decoder_of,
 )
 from streamlearn.stream.formats.packed import PackedDecoder
-from streamlearn.stream.formats.registry import WITH_SCHEMAS
+from streamlearn.stream.formats.decoder_factory import WITH_SCHEMAS
 from streamlearn.stream.schema_registry import SchemaRegistry
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from streamlearn.errors import SourceChangedError, SourceError
-from streamlearn.stream.formats.registry import COLUMNS
+from streamlearn.stream.formats.decoder_factory import COLUMNS
 from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.catalog import expanded, fingerprint_and_size, unreadable
 from streamlearn.stream.sources.compression import decompressed, open_raw

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamlearn.stream.formats.registry import COLUMNS
+from streamlearn.stream.formats.decoder_factory import COLUMNS
 from streamlearn.stream.records import Partition
 from streamlearn.stream.sources.compression import is_compressed
 from streamlearn.stream.sources.lines import Lines

@@ -18,7 +18,7 @@ import streamlearn as sl
 from streamlearn.errors import RegistryError, SchemaError
 from streamlearn.stream import Decoder, Events, Fields
 from streamlearn.stream.formats.protobuf_plan import message_named
-from streamlearn.stream.formats.registry import decoder_of
+from streamlearn.stream.formats.decoder_factory import decoder_of
 from streamlearn.stream.formats.schemas import (
     AvroSchema,
     RegisteredAvro,
