@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from streamlearn import config
 from streamlearn.config import plan
+from streamlearn.core import formats
 from streamlearn.daemon import build
 from streamlearn.features.fields import Ignore, Number
 from streamlearn.features.fields.spec import OTHERS
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from streamlearn.cli.progress import Bar
     from streamlearn.stream.sources.parts import SourcePart
 
-FORMATS = ("arrow", "csv", "json", "parquet")  # whose fields have names and values
 WIDEST = 48  # characters of a declaration before its comment
 MOST_LINES = 100  # fields that are shown; --json shows all
 
@@ -121,7 +121,11 @@ def understand(given: config.Config, source: SourcePart, options: Options) -> Gu
     """Guess what is not given, from the first rows of the source."""
     settings = given
     table, features = settings.format, settings.features
-    if not options.guess or table.kind not in FORMATS or OTHERS in features.fields:
+    if (
+        not options.guess
+        or table.kind not in formats.names(names_fields=True, has_schemas=False)
+        or OTHERS in features.fields
+    ):
         return Guesses(settings)
     roles = config.event_fields(table)
     try:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamlearn.cli.parsing import whole
+from streamlearn.core import formats
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import CommandParser, Group
 
-FORMATS = ("arrow", "avro", "csv", "json", "parquet", "protobuf", "svmlight", "vw")
 BOOTSTRAP_VARIABLE = "KAFKA_BOOTSTRAP"
 LOCAL_BROKER = "localhost:9092"
 
@@ -67,7 +67,9 @@ def add_format(parser: CommandParser) -> None:
     add_files(parser)
     group = parser.add_group("format")
     group.add_argument(
-        "--format", choices=FORMATS, help="format of the records (default: from the file name)"
+        "--format",
+        choices=sorted(formats.names(in_files=True)),
+        help="format of the records (default: from the file name)",
     )
     group.add_argument(
         "--schema", metavar="FILE", help="schema to read the records as (avro; default: their own)"

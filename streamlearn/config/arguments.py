@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn import config
 from streamlearn.config import OPEN_LABELS, ConfigError
-from streamlearn.config.file_names import SUFFIXES, format_of
+from streamlearn.config.file_names import format_of
 from streamlearn.config.files import expanded, require_files
+from streamlearn.core import formats
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -213,7 +214,7 @@ def guess_format(files: list[str], default: str | None = None) -> str:
         require_files([name for name in files if Path(name).is_dir()])
         raise ValueError(
             f"the format of {', '.join(files)} cannot be determined from the name; "
-            f"use --format {'|'.join([*SUFFIXES, 'protobuf'])}"
+            f"use --format {'|'.join(formats.names(in_files=True))}"
         )
     (kind,) = kinds
     return str(kind)

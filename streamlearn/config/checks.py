@@ -35,6 +35,8 @@ from streamlearn.config.structs import (
     StdinSourceConfig,
     SyntheticSourceConfig,
 )
+from streamlearn.core import formats
+from streamlearn.core.formats import FORMATS, format_named
 from streamlearn.core.nearest import nearest
 from streamlearn.core.times import timestamp
 from streamlearn.features.fields import Auto, FieldSpec, Ignore, Interaction, parse
@@ -46,10 +48,6 @@ from streamlearn.stream.sources.compression import is_compressed
 from streamlearn.stream.sources.rows import checked
 
 Problems = Iterator[ConfigProblem]
-# formats whose records have schemas: the packages that they require
-WITH_SCHEMAS = {"avro": "fastavro", "protobuf": "google.protobuf", "json-schema": "fastavro"}
-COLUMNS = ("parquet", "arrow")  # formats of files whose records are rows of columns
-FORMATS = ("json", "svmlight", "vw", "csv", *COLUMNS, *WITH_SCHEMAS)
 CALLABLE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
@@ -178,7 +176,7 @@ def field_roles(format: FormatConfig) -> Problems:  # noqa: A002 - the table's n
         name = getattr(format, role)
         if name is None:
             continue
-        if format.kind in {"svmlight", "vw"}:
+        if not format_named(format.kind).names_fields:
             yield ConfigProblem(
                 f"format.{role}", f"{format.kind} defines where the {role} is; remove this key"
             )
@@ -230,7 +228,7 @@ def label_field(
             )
     elif labels is not None and labels.label is not None:
         return
-    elif format.label is None and format.kind in {"json", "csv", *COLUMNS, *WITH_SCHEMAS}:
+    elif format.label is None and format.kind in formats.names(names_fields=True):
         yield ConfigProblem("format.label", "missing; nothing is learned without labels")
 
 
@@ -246,7 +244,8 @@ def delayed_labels(
         if isinstance(source, SyntheticSourceConfig) and source.stream == "delayed":
             yield ConfigProblem("labels", 'missing; stream = "delayed" requires this table')
         return
-    if format.kind in {"svmlight", "vw"} or (format.kind == "csv" and labels.topic is not None):
+    has_ids = format_named(format.kind).names_fields
+    if not has_ids or (format.kind == "csv" and labels.topic is not None):
         yield ConfigProblem("format.kind", 'delayed labels require an id field; use kind = "json"')
     if format.id is None and not generated and not format.cloudevents:
         yield ConfigProblem("format.id", "missing; delayed labels are joined to events by id")
@@ -275,7 +274,7 @@ def label_format(
         return
     if labels.topic is None:
         yield ConfigProblem("labels.format", "requires labels.topic")
-    if labels.format.kind in {"svmlight", "vw", "csv", *COLUMNS}:
+    if not format_named(labels.format.kind).nests:
         yield ConfigProblem("labels.format.kind", "delayed labels require an id field")
     yield from format_name(labels.format, "labels.format")
     yield from schema_origin(labels.format, "labels.format", registry, source)
@@ -353,6 +352,7 @@ def delimiter(format: FormatConfig) -> Problems:  # noqa: A002 - the table's nam
 def format_kind(format: FormatConfig) -> Problems:  # noqa: A002 - the table's name
     """Check the kind of format and the keys that depend on it."""
     yield from format_name(format, "format")
+    yield from installed("format.kind", format.kind)
     if format.kind != "csv":
         for name, default in (("delimiter", ","), ("decimal", "."), ("columns", ())):
             if getattr(format, name) != default:
@@ -364,8 +364,8 @@ def format_kind(format: FormatConfig) -> Problems:  # noqa: A002 - the table's n
 def event_root(format: FormatConfig) -> Problems:  # noqa: A002 - the table's name
     """Check where events are in records."""
     for name in ("root", "cloudevents"):
-        if getattr(format, name) and format.kind in {"csv", "svmlight", "vw", *COLUMNS}:
-            what = "row" if format.kind in COLUMNS else "line"
+        if getattr(format, name) and not format_named(format.kind).nests:
+            what = "row" if format_named(format.kind).has_columns else "line"
             yield ConfigProblem(f"format.{name}", f"a {what} of {format.kind} is the event")
     if format.root is not None and format.cloudevents:
         yield ConfigProblem("format.root", "the event of a CloudEvent is its `data`")
@@ -376,7 +376,7 @@ def event_root(format: FormatConfig) -> Problems:  # noqa: A002 - the table's na
 def format_name(table: RecordFormatConfig, path: str) -> Problems:
     """Check the name of a format."""
     if table.kind not in FORMATS and not CALLABLE.fullmatch(table.kind):
-        choices, hint = ", ".join(FORMATS), nearest(table.kind, FORMATS)
+        choices, hint = ", ".join(FORMATS), nearest(table.kind, list(FORMATS))
         yield ConfigProblem(f"{path}.kind", f"expected {choices} or module:callable; {hint}")
 
 
@@ -388,12 +388,8 @@ def schemas(
 ) -> Problems:
     """Check where the schemas of binary records come from."""
     yield from schema_origin(format, "format", registry, source)
-    if format.kind not in WITH_SCHEMAS:
+    if not format_named(format.kind).has_schemas:
         return
-    if not is_installed(WITH_SCHEMAS[format.kind]):
-        yield ConfigProblem(
-            "format.kind", f"{format.kind} requires pip install 'streamlearn[registry]'"
-        )
     yield from binary_source(format, source)
     key = "schema" if format.kind == "avro" else "descriptors"
     shared = labels is not None and labels.topic is not None and labels.format is None
@@ -413,11 +409,12 @@ def registry_use(
     dead_letters: DeadLettersConfig,
 ) -> Problems:
     """Check that what needs a registry has one, with a topic to name subjects after."""
-    used = format.kind in WITH_SCHEMAS or (
-        labels is not None and labels.format is not None and labels.format.kind in WITH_SCHEMAS
-    )
+    kinds = [format.kind]
+    if labels is not None and labels.format is not None:
+        kinds.append(labels.format.kind)
+    used = any(format_named(kind).has_schemas for kind in kinds)
     for name, output in (("predictions", predictions), ("dead_letters", dead_letters)):
-        if output.format not in WITH_SCHEMAS:
+        if not format_named(output.format).has_schemas:
             continue
         used = True
         path = f"{name}.format"
@@ -425,13 +422,11 @@ def registry_use(
             yield ConfigProblem(path, f"requires {name}.topic; a file has JSON lines")
         elif registry is None:
             yield ConfigProblem(path, "requires the url of a [registry]")
-        elif not is_installed(WITH_SCHEMAS[output.format]):
-            yield ConfigProblem(
-                path, f"{output.format} requires pip install 'streamlearn[registry]'"
-            )
+        else:
+            yield from installed(path, output.format)
     if registry is not None and not used:
-        kinds = ", ".join(f'"{kind}"' for kind in WITH_SCHEMAS)
-        yield ConfigProblem("registry", f"not used; no format is one of {kinds}")
+        wanted = ", ".join(f'"{kind}"' for kind in formats.names(has_schemas=True))
+        yield ConfigProblem("registry", f"not used; no format is one of {wanted}")
 
 
 def binary_source(format: FormatConfig, source: Source) -> Problems:  # noqa: A002 - the table's name
@@ -440,7 +435,7 @@ def binary_source(format: FormatConfig, source: Source) -> Problems:  # noqa: A0
         yield ConfigProblem(
             "format.kind", f"standard input is read by lines; {format.kind} is read from files"
         )
-    elif isinstance(source, FileSourceConfig) and format.kind == "json-schema":
+    elif isinstance(source, FileSourceConfig) and not format_named(format.kind).in_files:
         yield ConfigProblem("format.kind", 'files of JSON have lines; use kind = "json"')
     elif isinstance(source, FileSourceConfig) and source.follow:
         yield ConfigProblem(
@@ -455,7 +450,7 @@ def schema_origin(
     for name, kind in (("schema", "avro"), ("descriptors", "protobuf"), ("message", "protobuf")):
         if getattr(table, name) is not None and table.kind != kind:
             yield ConfigProblem(f"{path}.{name}", f'requires kind = "{kind}"')
-    if table.kind not in WITH_SCHEMAS:
+    if not format_named(table.kind).has_schemas:
         return
     in_files = isinstance(source, FileSourceConfig)
     if table.kind == "json-schema":
@@ -469,6 +464,13 @@ def schema_origin(
         yield ConfigProblem(f"{path}.{key}", f"missing; set it{where}")
     if (table.descriptors is None) != (table.message is None):
         yield ConfigProblem(f"{path}.message", "set both `descriptors` and `message`, or neither")
+
+
+def installed(path: str, kind: str) -> Problems:
+    """Check that the package which a format requires is installed."""
+    wanted = format_named(kind)
+    if wanted.package is not None and not is_installed(wanted.package):
+        yield ConfigProblem(path, f"{kind} requires pip install 'streamlearn[{wanted.extra}]'")
 
 
 def is_installed(package: str) -> bool:

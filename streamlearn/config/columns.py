@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streamlearn.config.checks import COLUMNS, is_installed
+from streamlearn.config.checks import installed
 from streamlearn.config.history import history_format
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import BackfillConfig, FileSourceConfig, FormatConfig, Source
+from streamlearn.core.formats import format_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streamlearn.config.checks import Problems
+from streamlearn.config.checks import Problems
 
 
 def columns(
@@ -21,11 +22,9 @@ def columns(
     backfill: BackfillConfig | None,
 ) -> Problems:
     """Check that columns are read from files, with pyarrow."""
-    history = None if backfill is None else history_format(backfill, format).kind
-    for path, kind in (("format.kind", format.kind), ("backfill.kind", history)):
-        if kind in COLUMNS and not is_installed("pyarrow"):
-            yield ConfigProblem(path, f"{kind} requires pip install 'streamlearn[arrow]'")
-    if format.kind not in COLUMNS:
+    if backfill is not None:
+        yield from installed("backfill.kind", history_format(backfill, format).kind)
+    if not format_named(format.kind).has_columns:
         return
     if not isinstance(source, FileSourceConfig):
         yield ConfigProblem("format.kind", f'{format.kind} is read from files; use kind = "json"')

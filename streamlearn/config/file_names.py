@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
+from streamlearn.core.formats import FORMATS
 from streamlearn.stream.sources.compression import COMPRESSED
-
-SUFFIXES = {
-    "arrow": (".arrow", ".arrows", ".feather", ".ipc"),
-    "avro": (".avro",),
-    "csv": (".csv", ".tsv"),
-    "json": (".json", ".jsonl", ".ndjson"),
-    "parquet": (".parquet", ".pq"),
-    "svmlight": (".svm", ".svmlight", ".libsvm"),
-    "vw": (".vw",),
-}
 
 
 def format_of(name: str) -> str | None:
@@ -24,5 +15,5 @@ def format_of(name: str) -> str | None:
     name = name.lower()
     for suffix in COMPRESSED:
         name = name.removesuffix(suffix)
-    found = [kind for kind, ends in SUFFIXES.items() if name.endswith(ends)]
+    found = [kind for kind, one in FORMATS.items() if name.endswith(one.suffixes)]
     return found[0] if found else None

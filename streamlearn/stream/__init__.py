@@ -4,9 +4,9 @@ from streamlearn.engine.events import Events
 from streamlearn.stream.formats.csv import CSVDecoder
 from streamlearn.stream.formats.custom import CustomDecoder
 from streamlearn.stream.formats.decoder import Decoder
+from streamlearn.stream.formats.decoder_factory import decoder_of
 from streamlearn.stream.formats.fields import Fields
 from streamlearn.stream.formats.json import JSONDecoder
-from streamlearn.stream.formats.decoder_factory import FORMATS, decoder_of
 from streamlearn.stream.formats.svmlight import SVMLightDecoder
 from streamlearn.stream.formats.vw import VWDecoder
 from streamlearn.stream.records import Partition, Records
@@ -19,7 +19,6 @@ from streamlearn.stream.sources.stdin import StandardInput
 from streamlearn.stream.sources.synthetic import DelayedClicks, Synthetic
 
 __all__ = [
-    "FORMATS",
     "CSVDecoder",
     "Clicks",
     "CustomDecoder",

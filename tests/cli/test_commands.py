@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import streamlearn as sl
-from streamlearn.cli import options
 from streamlearn.cli.actions import check
 from streamlearn.cli.main import COMMANDS, main, parser
 from streamlearn.cli.parsing import INTERRUPTED
-from streamlearn.config.file_names import SUFFIXES
 from streamlearn.daemon.process.exits import Exit, Stop
 
 if TYPE_CHECKING:
@@ -161,7 +159,3 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     )
     assert run.stdout
     assert HEAVY.isdisjoint(run.stderr.split())
-
-
-def test_formats_of_the_options_are_those_of_file_names() -> None:
-    assert sorted(options.FORMATS) == sorted([*SUFFIXES, "protobuf"])  # no suffix of its own

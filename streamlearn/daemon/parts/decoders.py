@@ -9,6 +9,7 @@ import msgspec
 
 from streamlearn import config
 from streamlearn.config.history import history_format, history_source
+from streamlearn.core.formats import format_named
 from streamlearn.daemon.delayed_event_reader import DelayedEventReader
 from streamlearn.daemon.event_reader import EventReader
 from streamlearn.features import Names
@@ -18,7 +19,6 @@ from streamlearn.stream import (
     decoder_of,
 )
 from streamlearn.stream.formats.packed import PackedDecoder
-from streamlearn.stream.formats.decoder_factory import WITH_SCHEMAS
 from streamlearn.stream.schema_registry import SchemaRegistry
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def decoder_maker(
 def schemas(settings: config.Config, table: config.RecordFormatConfig) -> Schemas | None:
     """Build the schemas of records; None for formats without."""
     given = settings.registry
-    if table.kind not in WITH_SCHEMAS:
+    if not format_named(table.kind).has_schemas:
         return None
     from streamlearn.stream.formats.schemas import schemas_of  # noqa: PLC0415 - optional
 

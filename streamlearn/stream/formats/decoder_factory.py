@@ -1,9 +1,10 @@
-"""The formats by name."""
+"""Make the decoder of a format."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from streamlearn.core.formats import FORMATS
 from streamlearn.core.imports import import_path
 from streamlearn.stream.formats.arrow import ArrowDecoder
 from streamlearn.stream.formats.avro import AvroDecoder
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
     from streamlearn.stream.formats.fields import Fields, Learns
     from streamlearn.stream.formats.schemas import Schemas
 
-FORMATS: dict[str, type[Decoder]] = {
+DECODERS: dict[str, type[Decoder]] = {
     "json": JSONDecoder,
     "svmlight": SVMLightDecoder,
     "vw": VWDecoder,
     "csv": CSVDecoder,
+    "parquet": ArrowDecoder,
+    "arrow": ArrowDecoder,
 }
-COLUMNS: dict[str, type[Decoder]] = {"parquet": ArrowDecoder, "arrow": ArrowDecoder}
 WITH_SCHEMAS: dict[str, type[BinaryDecoder | JSONSchemaDecoder]] = {
     "avro": AvroDecoder,
     "protobuf": ProtobufDecoder,
@@ -50,7 +52,7 @@ def decoder_of(
     decimal: str = ".",
     schemas: Schemas | None = None,
 ) -> Decoder:
-    """Return the decoder of a format: one of the tables above, or a custom `module:name`.
+    """Return the decoder of a format: one of `core.formats`, or a custom `module:name`.
 
     A custom format is a subclass of `Decoder`, or a function from bytes to an event. `delimiter`,
     `columns` and `decimal` are for CSV, `schemas` for those with schemas.
@@ -69,16 +71,15 @@ def decoder_of(
             columns=columns,
             decimal=decimal,
         )
-    if kind in FORMATS or kind in COLUMNS:
-        return (FORMATS | COLUMNS)[kind](reader, fields, learners, grow_always)
+    if kind in DECODERS:
+        return DECODERS[kind](reader, fields, learners, grow_always)
     if kind in WITH_SCHEMAS:
         if schemas is None:
             raise ValueError(f"format {kind!r} requires schemas: see stream.formats.schemas")
         return WITH_SCHEMAS[kind](schemas, reader, fields, learners, grow_always)
     if ":" not in kind:
         raise ValueError(
-            f"format {kind!r}: expected one of {', '.join(FORMATS | COLUMNS | WITH_SCHEMAS)}, or "
-            "module:function"
+            f"format {kind!r}: expected one of {', '.join(FORMATS)}, or module:function"
         )
     named = import_path(kind)
     if isinstance(named, type) and issubclass(named, Decoder):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
+from streamlearn.core.formats import format_named
 from streamlearn.errors import SourceChangedError, SourceError
-from streamlearn.stream.formats.decoder_factory import COLUMNS
 from streamlearn.stream.records import Partition, Records
 from streamlearn.stream.sources.catalog import expanded, fingerprint_and_size, unreadable
 from streamlearn.stream.sources.compression import decompressed, open_raw
@@ -187,7 +187,7 @@ def opener_of(kind: str) -> Callable[[BinaryIO], RecordFile] | None:
         from streamlearn.stream.sources.avro_file import AvroFile  # noqa: PLC0415 - optional
 
         return AvroFile
-    if kind in COLUMNS:
+    if format_named(kind).has_columns:
         from streamlearn.stream.sources import column_files  # noqa: PLC0415 - optional
 
         return column_files.open_parquet if kind == "parquet" else column_files.open_arrow
@@ -196,7 +196,7 @@ def opener_of(kind: str) -> Callable[[BinaryIO], RecordFile] | None:
 
 def counter_of(kind: str) -> Callable[[str], int] | None:
     """Return what counts the records of a file without reading them; None if nothing does."""
-    if kind not in COLUMNS:
+    if not format_named(kind).has_columns:
         return None
     from streamlearn.stream.sources import column_files  # noqa: PLC0415 - optional
 

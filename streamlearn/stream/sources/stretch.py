@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamlearn.stream.formats.decoder_factory import COLUMNS
+from streamlearn.core.formats import format_named
 from streamlearn.stream.records import Partition
 from streamlearn.stream.sources.compression import is_compressed
 from streamlearn.stream.sources.lines import Lines
@@ -147,7 +147,7 @@ def cut_of(kind: str, delimiter: str | None = None) -> Cut | None:
         from streamlearn.stream.sources.column_files import group_starts  # noqa: PLC0415 - optional
 
         return group_starts
-    if kind in COLUMNS or opener_of(kind) is not None:
+    if format_named(kind).has_columns or opener_of(kind) is not None:
         return None
     if kind != "csv":
         return line_starts

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import streamlearn as sl
 from streamlearn import config
 from streamlearn.stream import CustomDecoder, Decoder, Events, Fields, JSONDecoder
-from streamlearn.stream.formats.protobuf_plan import message_named
 from streamlearn.stream.formats.decoder_factory import decoder_of
+from streamlearn.stream.formats.protobuf_plan import message_named
 from streamlearn.stream.formats.schemas import AvroSchema, ProtobufMessage
 from tests.support.formats import named
 

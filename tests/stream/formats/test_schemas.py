@@ -17,8 +17,8 @@ from google.protobuf import descriptor_pb2, message_factory
 import streamlearn as sl
 from streamlearn.errors import RegistryError, SchemaError
 from streamlearn.stream import Decoder, Events, Fields
-from streamlearn.stream.formats.protobuf_plan import message_named
 from streamlearn.stream.formats.decoder_factory import decoder_of
+from streamlearn.stream.formats.protobuf_plan import message_named
 from streamlearn.stream.formats.schemas import (
     AvroSchema,
     RegisteredAvro,

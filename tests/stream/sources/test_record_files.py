@@ -16,8 +16,8 @@ import streamlearn as sl
 from streamlearn.cli.main import main
 from streamlearn.errors import SourceChangedError, SourceError
 from streamlearn.stream import Clicks, Events, Fields, Partition, check_source
-from streamlearn.stream.formats.protobuf_plan import message_named
 from streamlearn.stream.formats.decoder_factory import decoder_of
+from streamlearn.stream.formats.protobuf_plan import message_named
 from streamlearn.stream.formats.schemas import ContainedAvro
 from streamlearn.stream.sources.record_files import RecordFiles, opener_of
 from tests.support.formats import named
