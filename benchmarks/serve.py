@@ -29,7 +29,7 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 import streamlearn as sl
-from streamlearn.serving import directory, export
+from streamlearn.serving import directory, snapshot_content
 from streamlearn.serving.http import server
 from streamlearn.serving.http.app import Endpoint
 from streamlearn.serving.http.guard import respond
@@ -59,7 +59,7 @@ def publish(path: Path, bits: int, number: int) -> None:
     rng = np.random.default_rng(number)
     for i in range(100):
         model.learn_one(event(rng), bool(i % 2))
-    header, arrays = export.copy(model, model.reader).content()
+    header, arrays = snapshot_content.copy(model, model.reader).content()
     kept = {name: array for name, array in arrays.items() if name == "free_intercept"}
     weights = {"table": rng.normal(size=(1 << bits, 1)), **kept}
     name = directory.SnapshotFile(1, number, "default").name

@@ -1,14 +1,16 @@
 """The command line.
 
-main        the command `streamlearn`: errors in one line, exit codes
-commands/   help, examples and arguments of each command; light, so that --help is immediate
-actions/    what each command does; imported when it runs
-options     the options that several commands share
-configured  the configuration file of a command, with --set
-saved       model files with their notes
-passes      one pass over files, progressive: its curve, holdout: its last records kept aside
-guessing    what the fields of files are
-report/     the pages of `streamlearn test`
-parsing     argparse, with errors that name the nearest valid option
-tables      rows for people (terminal), pipes (plain lines) and programs (JSON)
+main             the command `streamlearn`: errors in one line, exit codes
+commands/        help, examples and arguments of each command; light, so that --help is immediate
+actions/         what each command does; imported when it runs
+options          the options that several commands share
+configured       the configuration file of a command, with --set
+saved_models     model files with their notes
+served_models    what is served: promotions and losses
+decoded_batches  one pass over files; progressive: its curve; holdout: its last records kept aside
+record_writer    records in Avro and Protobuf
+guessing         what the fields of files are
+report/          the pages of `streamlearn test`
+parsing          argparse, with errors that name the nearest valid option
+tables           rows for people (terminal), pipes (plain lines) and programs (JSON)
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from streamlearn import config
-from streamlearn.config import plan
+from streamlearn.config import effective
 from streamlearn.core import formats
 from streamlearn.daemon import build
 from streamlearn.features.fields import Ignore, Number
@@ -70,11 +70,11 @@ class Guesses:
         yield "# --field NAME=KIND overrules a guess, --no-guess turns all off"
         if self.table:
             yield "[format]"
-            yield from (f"{key} = {plan.toml(value)}" for key, value in self.table.items())
+            yield from (f"{key} = {effective.toml(value)}" for key, value in self.table.items())
             yield ""
         yield "[features.fields]"
         fields = list(self.settings.features.fields.items())
-        texts = {name: f"{plan.key(name)} = {plan.toml(text)}" for name, text in fields}
+        texts = {name: f"{effective.key(name)} = {effective.toml(text)}" for name, text in fields}
         shown = dict(list(texts.items())[:MOST_LINES])
         width = min(max([0, *map(len, shown.values())]), WIDEST)
         for name, text in shown.items():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from streamlearn.cli.passes import Pass
+from streamlearn.cli.decoded_batches import Pass
 from streamlearn.daemon import build
 from streamlearn.errors import InvalidEventError
 from streamlearn.quality import quality_of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from streamlearn import config
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.progress import Bar
-    from streamlearn.cli.saved import Model
+    from streamlearn.cli.saved_models import Model
 
 
 def training_records(settings: config.Config, options: Options) -> int | None:

@@ -11,11 +11,11 @@ learners     the models of the [[learner]] tables
 expressions  rules, losses, penalties and models written as calls
 problems     ConfigError, which lists everything that is wrong
 secret       text that is never printed
-plan         the configuration with all defaults, as TOML
+effective    the configuration with all defaults, as TOML
 arguments    command-line options as a configuration
 files        checks of input and output files
 file_names   formats that the names of files tell
-history      the files of [backfill] as a source
+backfill     the files of [backfill] as a source
 reference    generator of docs/reference/configuration.md
 """
 

@@ -43,8 +43,8 @@ from streamlearn.features.fields import Auto, FieldSpec, Ignore, Interaction, pa
 from streamlearn.features.fields.interaction import fields_of
 from streamlearn.features.fields.spec import OTHERS
 from streamlearn.storage import location_problem
-from streamlearn.stream.sources.catalog import is_glob
 from streamlearn.stream.sources.compression import is_compressed
+from streamlearn.stream.sources.file_inventory import is_glob
 from streamlearn.stream.sources.rows import checked
 
 Problems = Iterator[ConfigProblem]

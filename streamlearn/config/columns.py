@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from streamlearn.config.backfill import history_format
 from streamlearn.config.checks import installed
-from streamlearn.config.history import history_format
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import BackfillConfig, FileSourceConfig, FormatConfig, Source
 from streamlearn.core.formats import format_named

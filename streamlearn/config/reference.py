@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 import msgspec
 
-from streamlearn.config import plan, reading
+from streamlearn.config import effective, reading
 from streamlearn.config.structs import Config
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def text() -> str:
             title = name
             if len(kinds) > 1:
                 tag = kind.__struct_config__.tag or reading.BY_NAME
-                title = f"{name} kind = {plan.toml(tag)}"
+                title = f"{name} kind = {effective.toml(tag)}"
             parts += section(kind, title, item.encode_name)
     return "\n".join(parts)
 
@@ -105,7 +105,7 @@ def grouped(value: Any) -> str:
     """
     if isinstance(value, int) and not isinstance(value, bool) and value >= 10_000:
         return f"{value:_}"
-    return plan.toml(value)
+    return effective.toml(value)
 
 
 if __name__ == "__main__":

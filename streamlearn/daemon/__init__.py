@@ -1,6 +1,6 @@
 """The daemon: poll, decode, predict, learn, publish, measure, checkpoint.
 
-build                 the loop from a configuration; parts/ builds what it connects
+build                 the loop from a configuration; builders/ makes what it connects
 preflight             what would keep a configuration from running here
 loop                  ownership, resumption, polling, the clean end
 pipeline              what happens to a batch of records

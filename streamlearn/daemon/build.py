@@ -1,4 +1,4 @@
-"""Build the daemon from a configuration: the loop over its `parts`."""
+"""Build the daemon from a configuration: the loop over its `builders`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Protocol
 from streamlearn import config
 from streamlearn.core.times import timestamp
 from streamlearn.daemon.backfill_reader import BackfillReader
+from streamlearn.daemon.builders.decoders import decoder, event_reader, history_decoder
+from streamlearn.daemon.builders.outputs import fencing, sink, writer
+from streamlearn.daemon.builders.settings import input_settings
+from streamlearn.daemon.builders.sources import backfill, connection, source, stream_source
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.collectors import audit, regret_trackers, served_scores, telemetry
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.loop import Loop, Policy
 from streamlearn.daemon.outputs.dead_letters import DeadLetterPublisher, InvalidRecordLimit
 from streamlearn.daemon.outputs.predictions import PredictionPublisher
-from streamlearn.daemon.parts.decoders import decoder, event_reader, history_decoder
-from streamlearn.daemon.parts.outputs import fencing, sink, writer
-from streamlearn.daemon.parts.settings import input_settings
-from streamlearn.daemon.parts.sources import backfill, connection, source, stream_source
 from streamlearn.daemon.pipeline import Pipeline
 from streamlearn.daemon.until import UntilCount, parse_until
 

@@ -19,7 +19,7 @@ from streamlearn.estimators import checkpoints
 from streamlearn.stream import Partition
 from streamlearn.stream.formats.label_set import LabelSet
 from streamlearn.stream.sources.backfill import cut_of
-from streamlearn.stream.sources.catalog import expanded
+from streamlearn.stream.sources.file_inventory import expanded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

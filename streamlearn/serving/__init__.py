@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.features import Names
-from streamlearn.serving import directory, export
+from streamlearn.serving import directory, snapshot_content
 from streamlearn.serving.snapshot import Snapshot, Version
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from streamlearn.serving.export import Model
+    from streamlearn.serving.snapshot_content import Model
 
 __all__ = ["Snapshot", "Version", "save"]
 
@@ -44,7 +44,7 @@ def save(
     event's fields that are not features.
     """
     to = Path(path)
-    header, arrays = export.copy(model, model.reader).content()
+    header, arrays = snapshot_content.copy(model, model.reader).content()
     names_file = f"{to.name}.names.jsonl"
     if isinstance(model.reader, Names):
         directory.append_names(to.with_name(names_file), model.reader.saved_names(), start=True)

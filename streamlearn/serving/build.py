@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamlearn import config
-from streamlearn.daemon.parts.sources import connection
+from streamlearn.daemon.builders.sources import connection
 from streamlearn.serving.http.options import LogOptions, Options
 from streamlearn.serving.publisher import Publisher
 from streamlearn.serving.split import Split

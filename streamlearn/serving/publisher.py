@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.features import Names
-from streamlearn.serving import directory, export
+from streamlearn.serving import directory, snapshot_content
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from streamlearn.daemon.process.log import Log
     from streamlearn.daemon.status import Status
     from streamlearn.features import Reader
-    from streamlearn.serving.export import Copy
+    from streamlearn.serving.snapshot_content import Copy
     from streamlearn.stream.formats.fields import Fields
 
 
@@ -94,7 +94,7 @@ class Publisher(Observer):
         names = new_names(learners.reader, self._names)
         served = self.settings.learners
         copies = [
-            (one.name, self._version(one), export.copy(one.model, learners.reader))
+            (one.name, self._version(one), snapshot_content.copy(one.model, learners.reader))
             for one in learners
             if not served or one.name in served
         ]

@@ -13,7 +13,7 @@ from streamlearn.estimators import model_file
 from streamlearn.estimators.linear import Contribution, Linear, contributions
 from streamlearn.features import Names, from_state
 from streamlearn.losses import VectorLoss
-from streamlearn.serving import arrays, directory, export
+from streamlearn.serving import arrays, directory, snapshot_content
 from streamlearn.serving.scorer import Scorer
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from streamlearn.core.arrays import Array
     from streamlearn.features import Reader
-    from streamlearn.serving.export import Model
+    from streamlearn.serving.snapshot_content import Model
 
 
 class Version(NamedTuple):
@@ -80,10 +80,10 @@ class Snapshot:
         if self.path.is_dir():
             self.path = directory.newest(self.path, learner)
         self.header, found = arrays.read(self.path) if content is None else content
-        if self.header.get("format") != export.FORMAT:
+        if self.header.get("format") != snapshot_content.FORMAT:
             raise ModelFileError(
                 f"{self.path} has snapshot format {self.header.get('format')}, but this version "
-                f"of streamlearn reads {export.FORMAT}; upgrade streamlearn"
+                f"of streamlearn reads {snapshot_content.FORMAT}; upgrade streamlearn"
             )
         self.learner: str = self.header["learner"]
         self.version = Version(*self.header["version"])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import streamlearn as sl
 from streamlearn import config
-from streamlearn.config import ConfigError, plan, reading
+from streamlearn.config import ConfigError, effective, reading
 from streamlearn.daemon import build
 from streamlearn.stream import Fields
 
@@ -119,8 +119,8 @@ def test_every_key_is_read() -> None:
 
 def test_secrets_are_never_printed() -> None:
     read = config.parse(FULL, environ={"PASSWORD": "hunter2"})
-    shown = plan.text(read)
-    forms = [repr(read), str(read), f"{read.source}", shown, json.dumps(plan.plain(read))]
+    shown = effective.text(read)
+    forms = [repr(read), str(read), f"{read.source}", shown, json.dumps(effective.plain(read))]
     forms += [str(msgspec.structs.asdict(read))]
     assert not [form for form in forms if "hunter2" in form]
     assert 'password = "***"' in shown
@@ -139,10 +139,10 @@ def test_secrets_are_never_printed() -> None:
 
 def test_the_plan_is_an_equal_configuration() -> None:
     read = config.parse(FULL, environ={"PASSWORD": "x"})
-    again = config.parse(plan.text(read), environ={})
-    assert plan.plain(again) == plan.plain(read)
-    assert plan.text(again) == plan.text(read)
-    tomllib.loads(plan.text(config.parse(SYNTHETIC)))
+    again = config.parse(effective.text(read), environ={})
+    assert effective.plain(again) == effective.plain(read)
+    assert effective.text(again) == effective.text(read)
+    tomllib.loads(effective.text(config.parse(SYNTHETIC)))
 
 
 def test_all_problems_are_reported_together() -> None:
@@ -492,7 +492,7 @@ def test_a_reference_to_a_file_is_its_text(tmp_path: Path) -> None:
     read = config.parse(SYNTHETIC, overrides=given, environ={})
     assert read.telemetry.token == config.Secret("hunter2")
     assert (read.telemetry.port, read.format.label) == (9470, "click")
-    assert "hunter2" not in plan.text(read)
+    assert "hunter2" not in effective.text(read)
 
 
 def test_a_file_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
@@ -518,8 +518,8 @@ def test_a_source_by_name_has_any_options() -> None:
     assert isinstance(source, config.CustomSourceConfig)
     plain = {"batch": 5, "hosts": ["a", "hunter2"], "login": {"password": "hunter2"}}
     assert config.revealed(source.options) == plain
-    assert "hunter2" not in plan.text(read)
-    again = config.parse(plan.text(read), environ={}).source
+    assert "hunter2" not in effective.text(read)
+    again = config.parse(effective.text(read), environ={}).source
     assert isinstance(again, config.CustomSourceConfig)
     assert (again.kind, again.options.keys()) == (source.kind, source.options.keys())
     for kind in ("shop:", "a b:c", "shop"):
@@ -560,7 +560,9 @@ VALUES = st.one_of(
 def test_any_value_is_read_or_is_a_problem(change: dict[str, Any], kafka: bool) -> None:
     with contextlib.suppress(ConfigError):
         read = config.parse(KAFKA if kafka else SYNTHETIC, overrides=change, environ={})
-        assert plan.plain(config.parse(plan.text(read), environ={})) == plan.plain(read)
+        assert effective.plain(config.parse(effective.text(read), environ={})) == effective.plain(
+            read
+        )
 
 
 def test_id_and_time_are_part_of_the_reading_because_they_are_not_features() -> None:

@@ -16,7 +16,7 @@ import pytest
 import streamlearn as sl
 from streamlearn import config
 from streamlearn.cli.main import main
-from streamlearn.config import plan
+from streamlearn.config import effective
 from streamlearn.features.fields import FieldSpec
 from streamlearn.guesses import Column, columns_of, guess_delimiter, guess_fields
 
@@ -295,7 +295,7 @@ def test_what_is_printed_is_a_configuration_that_reads_events_alike(
     assert given["features"]["fields"] == model.reader.fields.texts
     text = f'{printed}\n[source]\nkind = "stdin"\n'
     read = config.parse(text, overrides={"format.kind": "csv", "format.label": "y"})
-    assert plan.plain(read.features)["fields"] == model.reader.fields.texts
+    assert effective.plain(read.features)["fields"] == model.reader.fields.texts
 
 
 def test_guesses_are_overruled_and_turned_off(

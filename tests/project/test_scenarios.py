@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 import streamlearn as sl
 from streamlearn import config
 from streamlearn.cli.main import main
-from streamlearn.config import plan
+from streamlearn.config import effective
 from streamlearn.daemon import build
 from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.process.exits import Exit
@@ -39,7 +39,9 @@ def test_a_scenario_and_its_plan_are_valid(
     assert main(["check", str(path)]) == 0
     shown = capsys.readouterr().out
     (tmp_path / "plan.toml").write_text(shown)
-    assert plan.plain(config.load(tmp_path / "plan.toml")) == plan.plain(config.load(path))
+    assert effective.plain(config.load(tmp_path / "plan.toml")) == effective.plain(
+        config.load(path)
+    )
     assert main(["check", str(path), "--json"]) == 0
 
 

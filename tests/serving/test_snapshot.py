@@ -11,7 +11,7 @@ import pytest
 import streamlearn as sl
 from streamlearn import config
 from streamlearn.daemon.process.log import Log
-from streamlearn.serving import Snapshot, arrays, directory, export
+from streamlearn.serving import Snapshot, arrays, directory, snapshot_content
 from streamlearn.serving.publisher import Publisher
 from streamlearn.stream import Fields
 from tests.support.streams import ShuffledSource, make_loop
@@ -140,7 +140,7 @@ def test_next_version_takes_over_the_names(tmp_path: Path) -> None:
 
 
 def publish(path: Path, model: sl.FTRLClassifier, version: int) -> None:
-    header, content = export.copy(model, model.reader).content()
+    header, content = snapshot_content.copy(model, model.reader).content()
     assert isinstance(model.reader, sl.Names)
     directory.append_names(path / "names-0000000001.jsonl", model.reader.saved_names(), start=True)
     name = directory.SnapshotFile(1, version, "one").name

@@ -13,7 +13,7 @@ from streamlearn import config
 from streamlearn.cli.actions.field_examples import examples
 from streamlearn.cli.configured import load
 from streamlearn.cli.tables import show_json
-from streamlearn.config import plan
+from streamlearn.config import effective
 from streamlearn.config.expressions import unparse
 from streamlearn.daemon import preflight
 from streamlearn.estimators import checkpoints
@@ -37,7 +37,7 @@ def run(options: Options) -> int:
     models = {name: parts(model) for name, model in config.estimators(settings).items()}
     fields = examples(settings)
     if options.json:
-        found = {"config": plan.plain(settings), "models": models, "start": start}
+        found = {"config": effective.plain(settings), "models": models, "start": start}
         show_json({"file": options.file, **found, "fields": fields})
         return 0
     sys.stdout.write(f"# {options.file} is valid; the plan, with defaults:\n")
@@ -47,7 +47,7 @@ def run(options: Options) -> int:
     for name, field in fields.items():
         told = ", ".join(field[key] for key in ("type", "kind") if key in field)
         sys.stdout.write(f"# field {name}: {told}{example(field.get('example'))}\n")
-    sys.stdout.write(f"# start: {start}\n\n{plan.text(settings)}")
+    sys.stdout.write(f"# start: {start}\n\n{effective.text(settings)}")
     return 0
 
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from streamlearn import config, regret
 from streamlearn.cli import chart
+from streamlearn.cli.decoded_batches import Pass, require_labels
 from streamlearn.cli.guessing import understand, with_delimiter
 from streamlearn.cli.parsing import INTERRUPTED
-from streamlearn.cli.passes import Pass, require_labels
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.progressive import ProgressiveCurve
 from streamlearn.cli.sharding import chosen_host, divided, opening_after, refuse_standard_input
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from streamlearn.cli.parsing import Options
-    from streamlearn.cli.saved import Model
+    from streamlearn.cli.saved_models import Model
     from streamlearn.cli.sharding import Opening
     from streamlearn.engine.events import Events
 

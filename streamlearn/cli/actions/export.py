@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamlearn.cli import saved
+from streamlearn.cli import saved_models
 from streamlearn.config.files import require_writable
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.export import document, expression
@@ -16,14 +16,14 @@ from streamlearn.losses import Logistic
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
-    from streamlearn.cli.saved import Model
+    from streamlearn.cli.saved_models import Model
 
 
 def run(options: Options) -> int:
     """Export, to a file or to standard output."""
     if options.output is not None:
         require_writable(options.output, "--output", [options.model])
-    model, _ = saved.load(options.model, options.learner)
+    model, _ = saved_models.load(options.model, options.learner)
     if options.to == "sklearn":
         write_pipeline(model, options)
         return 0

@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.cli import saved
+from streamlearn.cli import saved_models
 from streamlearn.cli.tables import show, show_facts, show_json
 from streamlearn.config.expressions import unparse
 from streamlearn.estimators.classifier import LinearClassifier
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
-    from streamlearn.cli.saved import Model
+    from streamlearn.cli.saved_models import Model
     from streamlearn.estimators.linear import Contribution, Event
     from streamlearn.stream.formats.label_set import LabelSet
 
 
 def run(options: Options) -> int:
     """Show the model, or the contributions to one prediction."""
-    model, notes = saved.load(options.model, options.learner)
+    model, notes = saved_models.load(options.model, options.learner)
     if options.why is not None:
-        labels = saved.labels_of(model, notes)
+        labels = saved_models.labels_of(model, notes)
         explain(
             model,
-            saved.features(read_event(options.why), notes, model.reader.fields),
+            saved_models.features(read_event(options.why), notes, model.reader.fields),
             labels,
             options,
         )

@@ -18,7 +18,7 @@ from streamlearn.storage.directory import Directory
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
-    from streamlearn.cli.saved import Model
+    from streamlearn.cli.saved_models import Model
     from streamlearn.estimators.checkpoints import CheckpointId
     from streamlearn.storage import Store
 

@@ -10,8 +10,8 @@ import numpy as np
 from msgspec import UNSET
 
 from streamlearn import config
-from streamlearn.cli import saved, waiting
-from streamlearn.cli.passes import Pass
+from streamlearn.cli import saved_models, waiting
+from streamlearn.cli.decoded_batches import Pass
 from streamlearn.cli.progress import Bar
 from streamlearn.config import arguments
 from streamlearn.daemon import build
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from streamlearn.cli.parsing import Options
-    from streamlearn.cli.saved import Model
+    from streamlearn.cli.saved_models import Model
     from streamlearn.engine.events import Events
     from streamlearn.stream.formats.label_set import LabelSet
 
@@ -31,15 +31,15 @@ NAMES = ("id", "prediction", "probability", "probabilities", "value", "score")
 def run(options: Options) -> int:
     """Predict, without learning."""
     waiting.announce(options)
-    model, notes = saved.load(options.model, options.learner)
+    model, notes = saved_models.load(options.model, options.learner)
     # the label field is not a feature; it may be missing
     known = {"format.label": "label", **notes.get("format", {})}
     settings = arguments.settings(options, [], known)
     fields = config.event_fields(settings.format).unlabeled()
     decoder = build.decoder(settings, model.reader, fields=fields)
     # column types are those of training, not inferred from these lines
-    saved.recall(decoder, notes)
-    labels = saved.labels_of(model, notes)
+    saved_models.recall(decoder, notes)
+    labels = saved_models.labels_of(model, notes)
     source = build.source(settings.source, settings.format, sample=decoder.sample)
     write = sys.stdout.write
     with Bar("predicting", quiet=sys.stdout.isatty()) as bar:

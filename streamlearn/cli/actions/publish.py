@@ -67,7 +67,7 @@ def publish(source: Source, sink: Sink, options: Options) -> int:
     with Bar("publishing") as bar:
         values = values_of(source, bar, header=options.header)
         if options.kind is not None:
-            from streamlearn.cli.serialized import serialized  # noqa: PLC0415 - optional
+            from streamlearn.cli.record_writer import serialized  # noqa: PLC0415 - optional
 
             values = serialized(values, options)
         try:

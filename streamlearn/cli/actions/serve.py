@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from streamlearn import config, serving
-from streamlearn.cli import saved, served
+from streamlearn.cli import saved_models, served_models
 from streamlearn.cli.commands.serve import ACTIONS
 from streamlearn.cli.configured import load
 from streamlearn.daemon.process.log import LibraryLogHandler, Log
@@ -29,7 +29,7 @@ PACKAGES = ("starlette", "uvicorn", "uvloop", "httptools")
 def run(options: Options) -> int:
     """Serve until a signal, or change what is served."""
     if options.action is not None:
-        return served.run(options)
+        return served_models.run(options)
     if options.source in ACTIONS and not Path(options.source).exists():
         raise ValueError("name a configuration with [serve], or a directory of snapshots")
     if options.promoted is not None:
@@ -88,7 +88,7 @@ def resolve(options: Options, temporary: Path, counts: Path) -> tuple[config.Log
 
 def save_model(source: Path, path: Path) -> None:
     """Write a snapshot of a model file."""
-    model, notes = saved.load(str(source))
+    model, notes = saved_models.load(str(source))
     path.mkdir()
     fields = build.fields_of(notes)
     serving.save(model, path / directory.SnapshotFile(0, model.steps, "model").name, fields=fields)
@@ -101,7 +101,7 @@ def save_checkpoint(source: Path, path: Path) -> None:
         raise ValueError(f"{source} has neither snapshots nor a checkpoint")
     path.mkdir()
     for name in found[1]["learners"]:
-        model, _ = saved.load(str(source), name)
+        model, _ = saved_models.load(str(source), name)
         entry = directory.SnapshotFile(found[0].epoch, model.steps, name)
         version = serving.Version(entry.epoch, entry.events)
         serving.save(model, path / entry.name, name, version=version)

@@ -16,7 +16,7 @@ from streamlearn import config
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.cli.sharding import Opening, chosen_host, divided, refuse_standard_input
 from streamlearn.cli.tables import show_facts, show_json
-from streamlearn.config import arguments, expressions, plan
+from streamlearn.config import arguments, effective, expressions
 from streamlearn.config.files import require_writable
 from streamlearn.core.nearest import nearest
 from streamlearn.daemon import build
@@ -228,7 +228,9 @@ def save(
         options.save,
         notes={
             "made by": f"{command} (streamlearn {streamlearn.__version__})",
-            "format": {f"format.{key}": item for key, item in plan.plain(settings.format).items()},
+            "format": {
+                f"format.{key}": item for key, item in effective.plain(settings.format).items()
+            },
             "decoder": decoder_state(decoder, loaded),
         },
     )

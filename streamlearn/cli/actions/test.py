@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.cli import report, saved, waiting
-from streamlearn.cli.passes import Pass, require_labels
+from streamlearn.cli import report, saved_models, waiting
+from streamlearn.cli.decoded_batches import Pass, require_labels
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show, show_facts, show_json
 from streamlearn.config import arguments
@@ -26,7 +26,7 @@ from streamlearn.quality.segments import LossSegments
 
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
-    from streamlearn.cli.saved import Model
+    from streamlearn.cli.saved_models import Model
     from streamlearn.config import Config
     from streamlearn.quality import Quality
     from streamlearn.stream import Decoder
@@ -61,10 +61,10 @@ def run(options: Options) -> int:
     if options.report is not None:
         require_writable(options.report, "--report", [*options.files, options.model])
     waiting.announce(options)
-    model, notes = saved.load(options.model, options.learner)
+    model, notes = saved_models.load(options.model, options.learner)
     settings = arguments.settings(options, [], notes.get("format"))
     decoder = build.decoder(settings, model.reader)
-    saved.recall(decoder, notes)
+    saved_models.recall(decoder, notes)
     tested = measured(model, settings, decoder, options)
     for line in tested.batches.examples:
         sys.stderr.write(f"invalid: {line}\n")

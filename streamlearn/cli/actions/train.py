@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlearn import config
-from streamlearn.cli import saved, waiting
+from streamlearn.cli import saved_models, waiting
+from streamlearn.cli.decoded_batches import Pass, no_labels, regression_hint, require_labels
 from streamlearn.cli.guessing import Guesses, understand, with_delimiter
 from streamlearn.cli.holdout import tested, training_records
 from streamlearn.cli.parsing import INTERRUPTED
-from streamlearn.cli.passes import Pass, no_labels, regression_hint, require_labels
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.progressive import ProgressiveCurve
 from streamlearn.cli.tables import show_facts, show_json
@@ -36,7 +36,7 @@ from streamlearn.stream.sources.parts import SourcePart
 if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.progressive import CurvePoint
-    from streamlearn.cli.saved import Model
+    from streamlearn.cli.saved_models import Model
     from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
     from streamlearn.stream import Decoder, Source
@@ -55,7 +55,7 @@ def run(options: Options) -> int:
     training = prepared(options)
     model, settings = training.model, training.settings
     decoder = build.decoder(settings, model.reader, [model])
-    saved.recall(decoder, training.notes)
+    saved_models.recall(decoder, training.notes)
     trainer = Trainer(model, options)
     interrupted = False
     with Bar("pass 1", quiet=options.json) as bar:
@@ -161,7 +161,7 @@ def prepared(options: Options) -> Training:
     if options.resume is not None:
         if extra := arguments.model_options(options):
             raise ValueError(f"{extra[0]} cannot be used with --resume: the model keeps its own")
-        model, notes = saved.load(options.resume)
+        model, notes = saved_models.load(options.resume)
         settings = arguments.settings(options, [], notes.get("format"))
         stop = training_records(settings, options)
         return Training(model, Guesses(settings), notes, part_of(settings, stop), stop)
@@ -183,7 +183,7 @@ def made(training: Training, trainer: Trainer, decoder: dict[str, Any]) -> dict[
     """Return the notes saved with the model, with its losses."""
     history = training.notes.get("history", []) + trainer.history
     return {
-        **saved.origin(training.settings, trainer.options.command_line, decoder),
+        **saved_models.origin(training.settings, trainer.options.command_line, decoder),
         "history": history,
     }
 

@@ -13,7 +13,7 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.config import plan
+from streamlearn.config import effective
 from streamlearn.daemon.collectors.counts import OTHERS, CountsCollector
 from streamlearn.daemon.collectors.delayed_labels import DelayedLabelsCollector
 from streamlearn.daemon.collectors.observer import Observer
@@ -112,7 +112,7 @@ class TelemetryCollector(Observer):
 
     def _describe(self, settings: config.Config) -> None:
         """Set what never changes."""
-        board, text = self.board, plan.text(settings)
+        board, text = self.board, effective.text(settings)
         about = board.about
         about.config, about.started, about.window = text, self.clock(), WINDOW
         source = settings.source

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from streamlearn.errors import SourceChangedError, SourceError
 from streamlearn.stream.records import Partition, Records
-from streamlearn.stream.sources.catalog import FileCatalog, status_of, unreadable
 from streamlearn.stream.sources.compression import decompressed, is_compressed, open_raw
+from streamlearn.stream.sources.file_inventory import FileCatalog, status_of, unreadable
 from streamlearn.stream.sources.lines import Lines
 from streamlearn.stream.sources.rotation import HEAD, Fingerprint
 

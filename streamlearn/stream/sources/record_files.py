@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 from streamlearn.core.formats import format_named
 from streamlearn.errors import SourceChangedError, SourceError
 from streamlearn.stream.records import Partition, Records
-from streamlearn.stream.sources.catalog import expanded, fingerprint_and_size, unreadable
 from streamlearn.stream.sources.compression import decompressed, open_raw
 from streamlearn.stream.sources.delimited_file import DelimitedFile
+from streamlearn.stream.sources.file_inventory import expanded, fingerprint_and_size, unreadable
 from streamlearn.stream.sources.rotation import Fingerprint
 
 if TYPE_CHECKING:

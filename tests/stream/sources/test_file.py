@@ -27,9 +27,9 @@ from streamlearn.errors import (
 from streamlearn.features import Names
 from streamlearn.stream import Fields, Files, Partition, StandardInput, decoder_of
 from streamlearn.stream.formats.csv import SAMPLE, split_row
-from streamlearn.stream.sources import catalog, rotation
 from streamlearn.stream.sources import file as file_module
-from streamlearn.stream.sources.catalog import unreadable
+from streamlearn.stream.sources import file_inventory, rotation
+from streamlearn.stream.sources.file_inventory import unreadable
 from streamlearn.stream.sources.lines import Lines
 from streamlearn.stream.sources.prefetch import decoded_batches
 from tests.support import zstandard
@@ -581,7 +581,7 @@ def test_a_rotated_file_that_becomes_unreadable(
         raise PermissionError(13, "Permission denied", path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(catalog, "Fingerprint", refused)
+        patch.setattr(file_inventory, "Fingerprint", refused)
         with pytest.raises(SourceDeniedError, match=r"x\.log"):
             log.more()
     assert log.more() == [(1, b"two")]

@@ -11,7 +11,7 @@ import pytest
 
 from streamlearn.errors import SourceChangedError, SourceNotFoundError
 from streamlearn.stream import Files, Partition
-from streamlearn.stream.sources import catalog
+from streamlearn.stream.sources import file_inventory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -264,7 +264,7 @@ def test_a_removed_file_is_read_to_its_end(folder: Folder) -> None:
 def test_one_of_many_files_is_removed_before_it_was_read(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog, "MAX_OPEN", 0)  # more than are kept open
+    monkeypatch.setattr(file_inventory, "MAX_OPEN", 0)  # more than are kept open
     folder.write("a.log", *"1234")
     folder.write("b.log", "b1")
     folder.open()
@@ -335,7 +335,7 @@ def test_random_changes_of_files_lose_no_line(
     seed: int, kept_open: int, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each line comes once, those of a file in their order."""
-    monkeypatch.setattr(catalog, "MAX_OPEN", kept_open)
+    monkeypatch.setattr(file_inventory, "MAX_OPEN", kept_open)
     life = Life(folder, random.Random(seed))
     folder.open()
     for _ in range(150):

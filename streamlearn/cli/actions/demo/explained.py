@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 if TYPE_CHECKING:
-    from streamlearn.cli.saved import Model
+    from streamlearn.cli.saved_models import Model
     from streamlearn.stream import Clicks
 
 RECENT = 200  # events, among which the one with most true features is explained

@@ -6,13 +6,13 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.cli import saved
+from streamlearn.cli import saved_models
 from streamlearn.stream.sources.synthetic import write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from streamlearn.cli.saved import Model
+    from streamlearn.cli.saved_models import Model
     from streamlearn.config import Config
     from streamlearn.stream import Clicks
 
@@ -47,7 +47,7 @@ class DemoFiles:
         place = Path(self.directory)
         try:
             place.mkdir(parents=True, exist_ok=True)
-            notes = saved.origin(self.settings, self.command, decoder)
+            notes = saved_models.origin(self.settings, self.command, decoder)
             model.save(place / MODEL_FILE, notes=notes)
             write(place / EVENTS_FILE, stream, SAMPLE, start=seen)
         except OSError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlearn import config
-from streamlearn.config import plan
+from streamlearn.config import effective
 from streamlearn.daemon.checkpointing.field_changes import FIELDS
 from streamlearn.features.fields import Ignore
 
@@ -14,12 +14,12 @@ def input_settings(settings: config.Config) -> dict[str, str]:
     The id and time fields count only as ignored features, unless they are declared.
     `LabelSet.restore` checks the labels.
     """
-    format_ = plan.plain(settings.format)
+    format_ = effective.plain(settings.format)
     aside = {format_.pop(name) for name in ("id", "time")} - {None}
     others = ("time_unit", "labels", "label_warmup", "max_classes")
     for name in (*others, "schema", "descriptors", "message"):  # schemas may evolve
         del format_[name]
-    features = plan.plain(settings.features)
+    features = effective.plain(settings.features)
     del features["max_bytes"]  # may be raised before the table is full
     spec = config.feature_reader(settings.features).fields
     fields = features.pop("fields") | {

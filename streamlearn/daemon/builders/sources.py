@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from streamlearn import config
-from streamlearn.config.history import history_format, history_source
+from streamlearn.config.backfill import history_format, history_source
 from streamlearn.core.imports import import_path
 from streamlearn.core.times import timestamp
 from streamlearn.kafka import Connection, KafkaSource, Security

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamlearn import config
+from streamlearn.daemon.builders.decoders import schema_registry
+from streamlearn.daemon.builders.sources import connection
 from streamlearn.daemon.outputs.blocking import BlockingSink
-from streamlearn.daemon.parts.decoders import schema_registry
-from streamlearn.daemon.parts.sources import connection
 from streamlearn.kafka import Fencing
 from streamlearn.stream.sinks.json_lines import FileSink
 

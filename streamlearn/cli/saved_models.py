@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlearn
 from streamlearn import config
-from streamlearn.config import plan
+from streamlearn.config import effective
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.linear import Event, Linear
@@ -45,7 +45,7 @@ def origin(
 ) -> dict[str, Any]:
     """Return the notes to save with a model: its origin, and how to read such events."""
     line = shlex.join(["streamlearn", *command])
-    table = plan.plain(settings.format)
+    table = effective.plain(settings.format)
     return {
         "made by": f"{line} (streamlearn {streamlearn.__version__})",
         "made at": datetime.now(UTC).isoformat(" ", "seconds"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from streamlearn import config
-from streamlearn.config.history import history_format, history_source
+from streamlearn.config.backfill import history_format, history_source
 from streamlearn.core.formats import format_named
 from streamlearn.daemon.delayed_event_reader import DelayedEventReader
 from streamlearn.daemon.event_reader import EventReader
