@@ -3,10 +3,7 @@
 structs      the schema: tables, keys, defaults and descriptions
 environment  substitution of ${NAME} and ${file:PATH}
 reading      TOML tables to structs: unknown keys, wrong types
-checks       constraints between keys
-columns      constraints of formats whose records are rows of columns
-fleet        constraints of [fleet]
-serving      constraints of [serve]
+checks/      constraints between keys, by table
 learners     the models of the [[learner]] tables
 expressions  rules, losses, penalties and models written as calls
 problems     ConfigError, which lists everything that is wrong
@@ -28,8 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from streamlearn.config import checks, columns, fleet, learners, reading, serving
-from streamlearn.config.checks import declared_labels
+from streamlearn.config import checks, learners, reading
+from streamlearn.config.checks.formats import declared_labels
 from streamlearn.config.environment import expand
 from streamlearn.config.learners import (
     ESTIMATORS,
@@ -172,9 +169,7 @@ def parse(
     tables["learners"] = tables["learners"] or (learners.DEFAULT,)
     known = {key: value for key, value in tables.items() if value is not reading.MISSING}
     reported = {problem.path for problem in problems}
-    found = checks.check(
-        known, (*checks.CHECKS, *columns.CHECKS, *fleet.CHECKS, *serving.CHECKS, *learners.CHECKS)
-    )
+    found = checks.check(known, (*checks.CHECKS, *learners.CHECKS))
     problems += [problem for problem in found if problem.path not in reported]
     if problems:
         raise ConfigError(name, problems)

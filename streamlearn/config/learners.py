@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from streamlearn.config.checks import (
-    Problems,
-    declared_labels,
-    field_problem,
-    label_text,
-    positive_labels,
-)
+from streamlearn.config.checks.features import field_problem
+from streamlearn.config.checks.formats import declared_labels, label_text, positive_labels
 from streamlearn.config.expressions import parse
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
@@ -44,6 +39,7 @@ from streamlearn.stream import Fields
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from streamlearn.config.checks.values import Problems
     from streamlearn.estimators.linear import Linear
 
 ESTIMATORS: dict[str, type[LinearClassifier | LinearRegressor]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamlearn.config.backfill import history_format
-from streamlearn.config.checks import installed
+from streamlearn.config.checks.values import installed
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import BackfillConfig, FileSourceConfig, FormatConfig, Source
 from streamlearn.core.formats import format_named
@@ -13,7 +13,7 @@ from streamlearn.core.formats import format_named
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-from streamlearn.config.checks import Problems
+from streamlearn.config.checks.values import Problems
 
 
 def columns(

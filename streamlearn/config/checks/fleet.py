@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from streamlearn.config.checks import declared_labels, is_installed
+from streamlearn.config.checks.formats import declared_labels
+from streamlearn.config.checks.values import is_installed
 from streamlearn.config.learners import estimator, event_fields, feature_reader
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
@@ -30,7 +31,7 @@ from streamlearn.stream import CSVDecoder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streamlearn.config.checks import Problems
+    from streamlearn.config.checks.values import Problems
 
 READERS, WORKERS = "fleet.readers", "fleet.workers"
 USE_READERS = "use fleet.readers"  # with one learner, everything works

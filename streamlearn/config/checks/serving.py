@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamlearn.config.checks import Problems, matches, topic_name
+from streamlearn.config.checks.values import Problems, matches, topic_name
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
     CheckpointConfig,
