@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.kafka import KafkaSource
@@ -42,6 +42,7 @@ INTERVAL = min(60.0, DURATION / 10.0)  # seconds between faults
 SEED = int(os.environ.get("STREAMLEARN_SOAK_SEED", str(random.SystemRandom().randrange(1 << 30))))
 PERIOD = 10_000  # records, after which they repeat: making them up would take longer than learning
 GARBAGE = 0.005
+STUCK_SECONDS = 60.0  # that the producer's buffer stays full
 BACKLOG = 200_000  # records that a daemon is timed with
 FASTEST = 50_000  # records a second that one process writes, and the library learns afterwards
 OUTPUTS = """
@@ -58,22 +59,43 @@ class Feeder:
     """Writes the stream from a thread, at a rate, whether the broker is there or not."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
-        settings = {"bootstrap.servers": bootstrap, "linger.ms": 20, "compression.type": "lz4"}
-        self.producer = Producer({**settings, "enable.idempotence": True})
+        self.bootstrap = bootstrap
+        self.producer = self.connected()
         self.topic = topic
         self.records = [event(0, offset, garbage=GARBAGE) for offset in range(PERIOD)]
         self.written = 0
         self.ended = threading.Event()
 
+    def connected(self) -> Producer:
+        """Return a producer."""
+        settings = {"bootstrap.servers": self.bootstrap, "linger.ms": 20, "compression.type": "lz4"}
+        return Producer({**settings, "enable.idempotence": True})
+
     def write(self, until: int) -> None:
         """Hand over the records before this offset."""
+        full_since = None
         while self.written < until:
             try:
                 self.producer.produce(self.topic, self.records[self.written % PERIOD], partition=0)
                 self.written += 1
+                full_since = None
             except BufferError:
+                full_since = full_since or time.monotonic()
+                if time.monotonic() - full_since > STUCK_SECONDS:
+                    self.resume()
                 self.producer.poll(0.05)
         self.producer.poll(0)
+
+    def resume(self) -> None:
+        """Replace a producer of librdkafka that a broker's restart has stopped for good."""
+        self.producer.purge()
+        self.producer = self.connected()
+        consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": "soak"})
+        end = consumer.get_watermark_offsets(TopicPartition(self.topic, 0), timeout=30)
+        consumer.close()
+        assert end is not None
+        self.written = end[1]
+        report(f"the producer of the events was replaced at {self.written:,}")
 
     def start(self, rate: float) -> None:
         """Write so many records a second from now on."""

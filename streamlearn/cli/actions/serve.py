@@ -46,7 +46,7 @@ def run(options: Options) -> int:
             about.settings, **{name: value for name, value in given.items() if value is not None}
         )
         if options.learner is not None and directory.entries(about.path):
-            served.require(about.path, options.learner)
+            served_models.require(about.path, options.learner)
         learner = options.learner or about.learner
         about = dataclasses.replace(about, settings=serve, learner=learner)
         listening = server.listen(serve.host, serve.port)
