@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
@@ -32,15 +33,17 @@ def draw(ours: Mapping[str, Result], stored: Mapping[str, Any], path: Path) -> N
             panel.set_title(f"{name}, l1 = {strength:g}", fontsize=10)
             if key not in stored or key not in ours:
                 continue
+            least = np.inf
             for k, (family, settings) in enumerate(stored[key]["settings"].items()):
                 points = frontier([Result(*numbers) for numbers in settings.values()])
+                least = min(least, points[-1].objective)
                 xs, ys = [one.nonzero for one in points], [one.objective for one in points]
                 panel.step(xs, ys, where="post", color=f"C{k}", lw=1.0, marker=".", label=family)
             one = ours[key]
             panel.plot(one.nonzero, one.objective, "k*", ms=13, label="default, one setting")
             batch = stored[key]["batch"]
             panel.axvline(batch, color="0.6", lw=0.8, ls=":")
-            panel.set_ylim(0.97 * one.objective, 1.35 * one.objective)
+            panel.set_ylim(0.97 * min(one.objective, least), 1.35 * least)
             panel.set_xscale("log")
             panel.set_xlim(0.4 * min(one.nonzero, batch), 5.0 * max(one.nonzero, batch))
             for axis in (panel.xaxis.set_major_formatter, panel.xaxis.set_minor_formatter):
