@@ -57,6 +57,14 @@ CLASSIFICATION = (
     Source("openbandit", "openbandit_click60k_h18.svm.gz"),
     Source("elec2", "elec2.svm.gz"),
 )
+UNSEEN = (  # by those who chose the default's members
+    Source("w8a", "w8a.svm.gz", shuffled=True),
+    Source("w8a, test", "w8a.t.svm.gz", shuffled=True),
+    Source("a9a, test", "a9a.t.svm.gz"),
+    Source("ijcnn1, test", "ijcnn1.t.svm.gz"),
+    Source("rcv1v2_ccat, test", "rcv1v2_ccat.t.svm.gz"),
+    Source("elec2, shuffled", "elec2.svm.gz", shuffled=True),
+)
 REGRESSION = (
     Source("bike", "bike_sharing_hour.reg.svm.gz"),
     Source("houses", "houses_cadata.reg.svm.gz", shuffled=True),

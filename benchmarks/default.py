@@ -1,10 +1,12 @@
 """Compare the default model with Vowpal Wabbit's default and with its best settings in hindsight.
 
-python -m benchmarks.default [--data DIR] [--only NAME ...]
+python -m benchmarks.default [--data DIR] [--only NAME ...] [--average]
 
 One pass; the loss of a row is taken before it is learned. "Tuned in hindsight" is the lowest loss
 of Vowpal Wabbit over `peers.VW_SETTINGS` on the same rows: what a user would get who knew the best
 settings in advance.
+
+--average: the default beside itself with one more member, the average of its follower.
 """
 
 import argparse
@@ -141,12 +143,37 @@ def generated(args: argparse.Namespace) -> None:
     print("\n`*` the target moves: a mixture can track it better than any single member.")
 
 
+def averaged(args: argparse.Namespace) -> None:
+    """Print the table of the default beside itself with the average of its follower."""
+    follower = sl.rules.PolynomialAverage(sl.rules.MirrorDescent(16.0))
+    more = sl.rules.Mixture((*MEMBERS[:-1], follower, MEMBERS[-1]))
+    lines = []
+    for source in (*data.CLASSIFICATION, *data.UNSEEN):
+        if args.only and source.name not in args.only:
+            continue
+        if not (args.data / source.file).exists():
+            continue
+        examples = data.load(source, args.data)
+        losses = [classify(examples.rows, examples.labels, rule) for rule in (None, more)]
+        lines.append([source.name, *(f"{x:.4f}" for x in losses), f"{losses[1] / losses[0]:.4f}"])
+    for name in streams.STREAMS:
+        if args.only and name not in args.only:
+            continue
+        losses = [classify(*streams.generate(name, seed=7), rule) for rule in (None, more)]
+        lines.append([name, *(f"{x:.4f}" for x in losses), f"{losses[1] / losses[0]:.4f}"])
+    print(table(["stream", "the default", "with the average", "ratio"], lines))
+
+
 def main() -> None:
     """Print the three tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.default", description=__doc__)
     parser.add_argument("--data", type=Path, default=data.HOME, help="where the data sets are")
     parser.add_argument("--only", nargs="+", default=(), help="only these data sets and streams")
+    parser.add_argument("--average", action="store_true", help="only add the follower's average")
     args = parser.parse_args()
+    if args.average:
+        averaged(args)
+        return
     print("Progressive log-loss after one pass\n")
     found = compare(data.CLASSIFICATION, args, loss="logistic")
     if found:
