@@ -8,7 +8,7 @@ from streamlearn import config
 from streamlearn.daemon.label_monitor import label_hint
 from streamlearn.engine.events import Events
 from streamlearn.stream import Files, decoded_batches
-from streamlearn.stream.sources.parts import whole
+from streamlearn.stream.sources.parts import narrow, whole
 from streamlearn.stream.sources.prefetch import prefetched
 from streamlearn.stream.sources.record_files import RecordFiles
 
@@ -98,6 +98,7 @@ class Pass:
                 for part in self._cut(records):
                     events.clear()
                     self.decoder.decode(part.values, events, headers=part.headers)
+                    narrow(self.source, self.decoder)
                     yield part, events
             if not polled and self.source.ended():
                 return

@@ -107,6 +107,21 @@ cdef class ArrowDecoder(TypedDecoder):
                 raise TableMismatchError(
                     f"no column {name!r} among {', '.join(self.columns.names)[:200]!r}")
 
+    def unread(self):
+        """Return the names of the columns of the last batch that are not read: ignored ones."""
+        cdef ColumnBatch batch = self.columns.batch
+        cdef int k, node
+        if batch is None:
+            return frozenset()
+        used = {self.role[k].node for k in range(self.roles)}
+        used.update([self.columns.column[k].node for k in range(self.columns.columns)])
+        top = set()
+        for node in used:
+            while batch.node[node].parent:
+                node = batch.node[node].parent
+            top.add(batch.schema.names[node])
+        return frozenset(batch.schema.columns) - top
+
     cdef int row(self, int64_t i, Events events) except -1:
         """Append the event of a row."""
         cdef Reader reader = self.reader

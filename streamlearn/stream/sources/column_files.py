@@ -5,7 +5,7 @@ pyarrow reads them; their values are read natively where it has put them.
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -21,10 +21,12 @@ except ImportError as error:
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from streamlearn.stream.records import Header
 
 ROWS = 1 << 16  # of a batch that is decoded
+BUFFER = 1 << 20  # bytes of a column that are read at once
 TEXTS = {"string", "large_string", "string_view"}
 CODE_BYTES = 4  # of a text in a column that has a dictionary, with its share of that
 
@@ -37,17 +39,25 @@ class ColumnFile:
     sizes
         The rows of each group; None where only reading tells.
     read
-        Returns the batches of a group.
+        Returns the batches of a group, from its beginning, without some columns.
+    names
+        The columns that can be left out.
     """
 
     headers: Sequence[Header] = ()
 
     def __init__(
-        self, sizes: Sequence[int | None], read: Callable[[int], Iterator[pa.RecordBatch]]
+        self,
+        sizes: Sequence[int | None],
+        read: Callable[[int, AbstractSet[str]], Iterator[pa.RecordBatch]],
+        names: Sequence[str] = (),
     ) -> None:
         self._sizes = sizes
         self._read = read
+        self._names = frozenset(names)
+        self._left_out: AbstractSet[str] = frozenset()
         self._group = 0  # the next one
+        self._taken = 0  # batches of the one before
         self._batches: Iterator[pa.RecordBatch] = iter(())
         self._rest: ColumnRows | None = None
 
@@ -56,15 +66,26 @@ class ColumnFile:
         while not self._rest:
             batch = next(self._batches, None)
             if batch is not None:
+                self._taken += 1
                 rows = batch_of_capsules(*batch.__arrow_c_array__())
                 self._rest = ColumnRows(rows, 0, len(rows), batch.nbytes)
             elif self._group < len(self._sizes):
-                self._batches = self._read(self._group)
-                self._group += 1
+                self._batches = self._read(self._group, self._left_out)
+                self._group, self._taken = self._group + 1, 0
             else:
                 return []
         taken, self._rest = self._rest[:most], self._rest[most:]
         return taken
+
+    def leave_out(self, columns: AbstractSet[str]) -> None:
+        """Read no more of these columns than has been read."""
+        left_out = self._names & columns
+        if left_out == self._left_out:
+            return
+        self._left_out = left_out
+        if self._group:
+            again = self._read(self._group - 1, left_out)
+            self._batches = islice(again, self._taken, None)
 
     def skip(self, count: int) -> int:
         """Skip rows; whole groups are not read."""
@@ -84,9 +105,25 @@ class ColumnFile:
 def open_parquet(file: BinaryIO) -> ColumnFile:
     """Return the rows of a Parquet file."""
     metadata = parquet.read_metadata(file)
-    found = parquet.ParquetFile(file, metadata=metadata, read_dictionary=repeated(metadata))
+    found = parquet.ParquetFile(
+        file,
+        metadata=metadata,
+        read_dictionary=repeated(metadata),
+        # pages as they are decoded; otherwise all columns of a group are in memory
+        buffer_size=BUFFER,
+        pre_buffer=False,
+    )
     sizes = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
-    return ColumnFile(sizes, lambda k: found.iter_batches(batch_size=ROWS, row_groups=[k]))
+    names = found.schema_arrow.names
+
+    def read(group: int, left_out: AbstractSet[str]) -> Iterator[pa.RecordBatch]:
+        columns = [name for name in names if name not in left_out] or names[:1]
+        batches: Iterator[pa.RecordBatch] = found.iter_batches(
+            batch_size=ROWS, row_groups=[group], columns=columns if left_out else None
+        )
+        return batches
+
+    return ColumnFile(sizes, read, names)
 
 
 def repeated(metadata: parquet.FileMetaData) -> list[str]:
@@ -113,10 +150,10 @@ def open_arrow(file: BinaryIO) -> ColumnFile:
     file.seek(0)
     if start != MAGIC:
         stream = ipc.open_stream(file)
-        return ColumnFile([None], lambda _: iter(stream))
+        return ColumnFile([None], lambda *_: iter(stream))
     found = ipc.open_file(file)
     groups = [None] * found.num_record_batches
-    return ColumnFile(groups, lambda k: iter([found.get_batch(k)]))
+    return ColumnFile(groups, lambda k, _: iter([found.get_batch(k)]))
 
 
 MAGIC = b"ARROW1"

@@ -6,10 +6,13 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from streamlearn.stream.column_rows import ColumnRows
+from streamlearn.stream.formats.arrow import ArrowDecoder
+from streamlearn.stream.sources.record_files import RecordFiles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from streamlearn.stream.formats.decoder import Decoder
     from streamlearn.stream.records import Partition, Records
     from streamlearn.stream.sources.source import Source
 
@@ -127,6 +130,13 @@ def whole(source: Source) -> Source:
     return source.source if isinstance(source, SourcePart) else source
 
 
+def narrow(source: Source, decoder: Decoder) -> None:
+    """Let a source leave out the columns that the decoder has not read in the last batch."""
+    files = whole(source)
+    if isinstance(files, RecordFiles) and isinstance(decoder, ArrowDecoder):
+        files.leave_out(decoder.unread())
+
+
 def count_records(source: Source) -> int:
     """Return how many records a source has, and close it.
 
@@ -136,6 +146,8 @@ def count_records(source: Source) -> int:
     """
     count = 0
     source.open({}, None)
+    if isinstance(source, RecordFiles) and source.unit == "rows":
+        return source.progress()[1]
     try:
         while not source.ended():
             count += sum(len(one.offsets) for one in source.poll(POLL_SECONDS))

@@ -13,6 +13,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
 from streamlearn.engine.events import Events
+from streamlearn.stream.sources.parts import narrow
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -52,7 +53,8 @@ def decoded_batches(
 ) -> Generator[tuple[Records, Events] | None, None, None]:
     """Yield records and their events, from the source's beginning to its end.
 
-    An item is valid until more than DEPTH later ones were requested. None means that nothing came
+    Columns of files that the decoder does not read are left out of what follows. An item is valid
+    until more than DEPTH later ones were requested. None means that nothing came
     in this many seconds.
     """
     buffers = itertools.cycle([Events() for _ in range(DEPTH + 1)])
@@ -63,6 +65,7 @@ def decoded_batches(
             events = next(buffers)
             events.clear()
             decoder.decode(records.values, events, headers=records.headers)
+            narrow(source, decoder)
             yield records, events
         if not polled:
             if source.ended():

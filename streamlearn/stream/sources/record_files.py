@@ -6,7 +6,7 @@ a `RecordFile`: one of `avro_file`, `delimited_file` and `column_files`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from streamlearn.core.formats import format_named
 from streamlearn.errors import SourceChangedError, SourceError
@@ -19,6 +19,7 @@ from streamlearn.stream.sources.rotation import Fingerprint
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from streamlearn.stream.records import Header
 
@@ -35,6 +36,13 @@ class RecordFile(Protocol):
 
     def skip(self, count: int) -> int:
         """Skip so many records, as far as there are any; return how many were skipped."""
+
+
+class ColumnRecords(RecordFile, Protocol):
+    """Records whose values are in columns."""
+
+    def leave_out(self, columns: AbstractSet[str]) -> None:
+        """Read no more of these columns than has been read."""
 
 
 class RecordFiles:
@@ -71,6 +79,7 @@ class RecordFiles:
         self._current = 0  # the place in `_files` of the one that is read
         self._raw: BinaryIO | None = None
         self._records: RecordFile | None = None
+        self._left_out: frozenset[str] = frozenset()
 
     def identity(self) -> dict[str, str]:
         """Return the fingerprint of each file."""
@@ -114,6 +123,12 @@ class RecordFiles:
             self._current += 1
         return []
 
+    def leave_out(self, columns: AbstractSet[str]) -> None:
+        """Read no more of these columns either, if there are columns; rows then lack them."""
+        self._left_out = self._left_out.union(columns)
+        if self._count is not None and self._records is not None:
+            cast("ColumnRecords", self._records).leave_out(self._left_out)
+
     def _counted(self, path: str, count: Callable[[str], int]) -> int:
         try:
             return count(path)
@@ -126,6 +141,7 @@ class RecordFiles:
         """Open a file at a record."""
         self._raw = open_raw(path)
         self._records = self._open_file(decompressed(self._raw, path))
+        self.leave_out(frozenset())
         if (skipped := self._records.skip(at)) < at:
             raise SourceChangedError(f"{path} has {skipped} records, but {at} of it were read")
         return self._records

@@ -16,7 +16,16 @@ import streamlearn as sl
 from streamlearn.cli.main import main
 from streamlearn.errors import SourceChangedError, SourceError, TableMismatchError
 from streamlearn.estimators import checkpoints, model_file
-from streamlearn.stream import Clicks, Events, Fields, Partition, check_source, decoder_of
+from streamlearn.stream import (
+    Clicks,
+    Events,
+    Fields,
+    Partition,
+    check_source,
+    decoded_batches,
+    decoder_of,
+)
+from streamlearn.stream.sources.parts import count_records
 from streamlearn.stream.sources.record_files import RecordFiles, counter_of, opener_of
 
 if TYPE_CHECKING:
@@ -61,6 +70,67 @@ def read_all(source: RecordFiles) -> list[Any]:
 
 
 SUFFIXES = (".parquet", ".arrow", ".arrows", ".feather")
+
+
+def wide_rows(count: int) -> list[dict[str, Any]]:
+    """Rows with columns that are not read, inside a struct too."""
+    return [
+        {
+            "y": k % 2,
+            "text": f"text {k}",
+            "x": k / 8,
+            "inner": {"kept": f"a{k % 3}", "other": k},
+            "gone": {"a": k, "b": [str(k)]},
+        }
+        for k in range(count)
+    ]
+
+
+IGNORED = {"text": "ignore", "inner.other": "ignore", "gone": "ignore"}
+
+
+@pytest.mark.parametrize("groups", [70_000, 150_000])
+def test_columns_that_are_not_read_are_left_out(tmp_path: Path, groups: int) -> None:
+    path, rows = tmp_path / "wide.parquet", wide_rows(150_000)
+    parquet.write_table(pa.Table.from_pylist(rows), path, row_group_size=groups)
+    decoder = decoder_of("parquet", sl.Names(IGNORED), Fields(label="y"))
+    columns, found, labels = [], 0, []
+    source = source_of(path, batch=7000)
+    for batch in decoded_batches(source, decoder):
+        assert batch is not None
+        records, events = batch
+        columns.append(sorted(json.loads(records.values[0] or b"")))
+        found += len(events)
+        labels += events.labels.tolist()
+    assert found == len(rows)
+    assert labels == [row["y"] for row in rows]
+    assert columns[0] == ["gone", "inner", "text", "x", "y"]
+    assert columns[-1] == ["inner", "x", "y"]
+    assert decoder.reader.names() == ["x", "inner.kept=a0", "inner.kept=a1", "inner.kept=a2"]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_leaving_out_columns_loses_no_row(tmp_path: Path, suffix: str) -> None:
+    path = write(tmp_path / f"a{suffix}", wide_rows(300))
+    source = source_of(path, kind=kind_of(path), batch=30)
+    source.open({}, None)
+    rows = [json.loads(value or b"") for one in source.poll(0.0) for value in one.values]
+    source.leave_out({"text", "gone"})
+    while not source.ended():
+        rows += [json.loads(value or b"") for one in source.poll(0.0) for value in one.values]
+    source.close()
+    assert [row["x"] for row in rows] == [k / 8 for k in range(300)]
+    assert ("text" in rows[-1]) == (suffix != ".parquet")
+
+
+def test_rows_are_counted_by_the_footer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.parquet", CLICKS)
+
+    def refused(*_: Any) -> list[Any]:
+        raise AssertionError
+
+    monkeypatch.setattr(RecordFiles, "poll", refused)
+    assert count_records(source_of(path)) == len(CLICKS)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
