@@ -376,6 +376,9 @@ def batches(data):
     if hasattr(data, "__arrow_c_array__") and not hasattr(data, "__arrow_c_stream__"):
         yield batch_of_capsules(*data.__arrow_c_array__())
         return
+    if not hasattr(data, "__arrow_c_stream__"):
+        raise TypeError(f"expected a frame, or columns by the Arrow interface, got"
+                        f" {type(data).__name__}")
     capsule = data.__arrow_c_stream__()
     schema = None
     while True:

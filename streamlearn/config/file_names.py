@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from streamlearn.core.formats import FORMATS
-from streamlearn.stream.sources.compression import COMPRESSED
+from streamlearn.stream.sources.compression import COMPRESSED, UNREAD
 
 
 def format_of(name: str) -> str | None:
@@ -13,7 +13,7 @@ def format_of(name: str) -> str | None:
     ('json', None)
     """
     name = name.lower()
-    for suffix in COMPRESSED:
+    for suffix in (*COMPRESSED, *UNREAD):
         name = name.removesuffix(suffix)
     found = [kind for kind, one in FORMATS.items() if name.endswith(one.suffixes)]
     return found[0] if found else None

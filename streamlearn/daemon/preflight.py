@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from streamlearn import config
 from streamlearn.config.files import refuse_input, require_writable
 from streamlearn.daemon import build
+from streamlearn.daemon.builders.sources import cut_at
 from streamlearn.daemon.checkpointing import resume
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.process.exits import Stop
@@ -18,11 +19,11 @@ from streamlearn.errors import ModelFileError, SourceError, StoreError
 from streamlearn.estimators import checkpoints
 from streamlearn.stream import Partition
 from streamlearn.stream.formats.label_set import LabelSet
-from streamlearn.stream.sources.backfill import cut_of
+from streamlearn.stream.sources.backfill import cut_of, refuse_other_cut, refuse_unfinished
 from streamlearn.stream.sources.file_inventory import expanded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 
 def outputs(settings: config.Config) -> Iterator[config.ConfigProblem]:
@@ -76,6 +77,7 @@ def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
             )
     except (ModelFileError, StoreError, Stop) as error:
         yield config.ConfigProblem("checkpoint.path", str(error))
+    yield from history(settings, {} if data is None else data["source"])
     if settings.backfill is not None and not (data and cut_of(data["source"])[1]):
         try:
             expanded(settings.backfill.paths)
@@ -98,6 +100,17 @@ def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
         yield config.ConfigProblem("source", str(error))
     finally:
         source.close()
+
+
+def history(settings: config.Config, identity: Mapping[str, str]) -> Iterator[config.ConfigProblem]:
+    """Find whether a checkpoint has learned another part of history."""
+    try:
+        if settings.backfill is None:
+            refuse_unfinished(identity)
+        elif identity:
+            refuse_other_cut(identity, cut_at(settings.backfill))
+    except SourceError as error:
+        yield config.ConfigProblem("backfill", str(error))
 
 
 def formats(settings: config.Config) -> Iterator[config.ConfigProblem]:

@@ -196,9 +196,10 @@ def model(location: Location, learner: str | None) -> dict[str, Any]:
     if learner is None and len(learners) == 1:
         (learner,) = learners
     if learner is None or learner not in learners:
+        unknown = "" if learner is None else f"no learner {learner!r}: "
         raise ModelFileError(
-            f"{store}/{checkpoint_id.name} has the learners {', '.join(sorted(learners))}; "
-            "choose one with learner=NAME, or --learner NAME on the command line"
+            f"{unknown}{store}/{checkpoint_id.name} has the learners "
+            f"{', '.join(sorted(learners))}; choose one by learner=NAME or --learner NAME"
         )
     return part(data, learner)
 

@@ -6,11 +6,15 @@ import json
 from typing import TYPE_CHECKING
 
 import fastavro
+import msgspec
 import pytest
 
+from streamlearn import config
 from streamlearn.cli.main import main
+from streamlearn.daemon import preflight
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.stream import Clicks
+from streamlearn.stream.sources.backfill import CUT
 from tests.support.schema_registry import FakeRegistry
 from tests.support.serialized import serializer
 
@@ -40,6 +44,28 @@ enabled = false
 
 [run]
 until = "end"
+"""
+
+BACKFILL = """\
+[source]
+kind = "kafka"
+topics = ["clicks"]
+bootstrap = "localhost:9092"
+
+[backfill]
+paths = ["{directory}/clicks.jsonl"]
+until = "2026-11-18T00:00:00Z"
+
+[format]
+label = "clicked"
+time = "time"
+
+[[learner]]
+name = "sparse"
+rule = "DualAveraging(gamma=5.0)"
+
+[checkpoint]
+path = "{directory}/state"
 """
 
 
@@ -101,6 +127,22 @@ def test_all_that_is_wrong_is_told(learned: Path, capsys: pytest.CaptureFixture[
     # without the checkpoint the models may be what they are
     assert main(["check", str(learned), "--set", f"checkpoint.path={learned.parent}/new"]) == 2
     assert "gamma" not in capsys.readouterr().err
+
+
+def test_a_checkpoint_of_another_part_of_history_is_refused(
+    learned: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `run` refuses it, which needs a broker to find out."""
+    learned.write_text(BACKFILL.format(directory=learned.parent))
+    capsys.readouterr()
+    assert main(["check", str(learned)]) == Exit.USAGE
+    assert "backfill: backfill.until is 2026-11-18" in capsys.readouterr().err
+    with_history = config.load(learned)
+    without = msgspec.structs.replace(with_history, backfill=None)
+    for part, fits in (("", (True, False)), (" ended", (True, True))):
+        identity = {CUT: f"2026-11-18T00:00:00+00:00{part}"}
+        found = [not [*preflight.history(one, identity)] for one in (with_history, without)]
+        assert tuple(found) == fits
 
 
 def test_a_damaged_checkpoint_is_told(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:

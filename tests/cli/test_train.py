@@ -180,7 +180,7 @@ def test_bad_lines_are_named_and_refused_or_skipped(
         (["."], "is a directory"),
         (["*.nothing", "--format", "json", "--label", "y"], "no file matches"),
         (["a.jsonl"], "--label: missing"),
-        (["a.jsonl", "b.csv", "--label", "y"], "--format arrow|avro|csv|json|parquet|svmlight|vw"),
+        (["a.jsonl", "b.csv", "--label", "y"], "--format json|svmlight|vw|csv|parquet"),
         (["-", "--format", "json", "--label", "y", "--passes", "2"], "--passes 1"),
         (["-", "a.jsonl", "--format", "json"], "standard input (-)"),
         (["a.jsonl", "--label", "y", "--rule", "Pegaso"], "did you mean Pegasos?"),
@@ -641,3 +641,15 @@ def test_a_pipe_that_a_model_is_saved_to_stays_one(clicks: Path, tmp_path: Path)
     reader.join(20)
     assert pipe.is_fifo()
     assert model_file.unpack(read[0])
+
+
+def test_a_table_that_does_not_fit_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of many files, say which; also if none is guessed at."""
+    path = tmp_path / "b.csv"
+    for header in ("x,clicked", "x,x,y"):
+        path.write_text(f"{header}\n1,2,3\n")
+        for option in ([], ["--no-guess"]):
+            assert main(["train", str(path), "--label", "y", *option]) == 2
+            assert str(path) in capsys.readouterr().err

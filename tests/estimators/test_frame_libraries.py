@@ -77,6 +77,11 @@ def test_predict_many_returns_what_it_was_given(model: str, library: Library) ->
     assert values == [found.predict_one(x) for x in events]
 
 
+def test_what_is_no_table_is_refused() -> None:
+    with pytest.raises(TypeError, match="got int"):
+        sl.LinearClassifier().learn_arrow(3, label="y")
+
+
 def test_probabilities_have_a_column_for_each_label(library: Library) -> None:
     columns, labels, events = table("classifier")
     X, model = library.frame(columns), sl.LinearClassifier()

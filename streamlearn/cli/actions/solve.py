@@ -86,7 +86,8 @@ def run(options: Options) -> int:
         history = [step._asdict() | {"gap": step.gap} for step in solution.history]
         show_json({**facts, "history": history})
     else:
-        show_facts(facts, before="\n")
+        shown = {name: value for name, value in facts.items() if value != []}  # no labels
+        show_facts(shown, before="\n")
     if solution.interrupted:
         why = "the time limit" if monitor.spent else "interrupted"
         sys.stderr.write(f"streamlearn solve: {why}; this is the best solution so far\n")

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from streamlearn.config.backfill import history_format
 from streamlearn.config.checks.values import installed
 from streamlearn.config.problems import ConfigProblem
-from streamlearn.config.structs import BackfillConfig, FileSourceConfig, FormatConfig, Source
+from streamlearn.config.structs import (
+    BackfillConfig,
+    FileSourceConfig,
+    FormatConfig,
+    Source,
+    StdinSourceConfig,
+)
 from streamlearn.core.formats import format_named
 
 if TYPE_CHECKING:
@@ -27,7 +33,9 @@ def columns(
     if not format_named(format.kind).has_columns:
         return
     if not isinstance(source, FileSourceConfig):
-        yield ConfigProblem("format.kind", f'{format.kind} is read from files; use kind = "json"')
+        stdin = isinstance(source, StdinSourceConfig)
+        other = "standard input" if stdin else "this source"
+        yield ConfigProblem("format.kind", f"{format.kind} is read from files, not from {other}")
     elif source.follow:
         yield ConfigProblem(
             "source.follow", f"files of {format.kind} are not followed; use follow = false"

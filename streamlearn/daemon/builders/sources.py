@@ -99,10 +99,15 @@ def backfill(
     return Backfill(
         source(history, history_format(given, settings.format), sample=sample, report=log.warning),
         stream,
-        cut=datetime.fromtimestamp(timestamp(given.until), UTC).isoformat(),
+        cut=cut_at(given),
         starts=starts,
         on_end=lambda: log.info("history ended", until=given.until),
     )
+
+
+def cut_at(backfill: config.BackfillConfig) -> str:
+    """Return where history ends, as checkpoints have it."""
+    return datetime.fromtimestamp(timestamp(backfill.until), UTC).isoformat()
 
 
 def synthetic_source(settings: config.SyntheticSourceConfig) -> Source:

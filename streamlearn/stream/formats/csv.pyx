@@ -489,8 +489,9 @@ cdef class CSVDecoder(TextDecoder):
         name = column.name[:column.length].decode()
         text = value.text[:value.length].decode()
         if column.role == LABEL:
-            raise self.refusal("label", f"is {short_repr(text)} in a column of numbers: list all"
-                               " labels (format.labels, --labels)")
+            raise self.refusal("label", f"is {short_repr(text)} in a column of numbers: it must"
+                               " be a number, unless all labels are listed (format.labels,"
+                               " --labels)")
         raise InvalidEventError(
             f"field {name!r} is {short_repr(text)} in a column of numbers: declare what it is, such"
             " as 'category' (features.fields, --field)", name)

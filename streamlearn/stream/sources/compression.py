@@ -13,6 +13,7 @@ else:
     from backports import zstd
 
 COMPRESSED = (".gz", ".zst")
+UNREAD = (".bz2", ".xz", ".zip")  # such files are refused by their content, with what to do
 
 
 def is_compressed(path: str) -> bool:

@@ -274,6 +274,12 @@ def refuse_encoding(name, start):
         raise SourceError(
             f"{name} is compressed by gzip: decompress it, or use a file name that ends in .gz"
         )
+    for first, program in ((b"BZh", "bzip2"), (b"\xfd7z", "xz"), (b"PK\x03", "zip")):
+        if start == first:
+            raise SourceError(
+                f"{name} is compressed by {program}, which is not read: decompress it, or compress"
+                " it by gzip (.gz) or Zstandard (.zst)"
+            )
 
 
 def size_and_nulls(values):

@@ -13,7 +13,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
 from streamlearn.engine.events import Events
+<<<<<<< HEAD
 from streamlearn.stream.sources.parts import narrow
+=======
+from streamlearn.errors import TableMismatchError
+>>>>>>> f01c966 (Errors of files say which file and why: two columns of one name, compressions that are not read, headers)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -48,6 +52,14 @@ def next_item(items: Iterator[T]) -> tuple[T, ...]:
     return tuple(itertools.islice(items, 1))
 
 
+def decode_records(decoder: Decoder, records: Records, events: Events) -> None:
+    """Decode records of a file; an error of its table names the file."""
+    try:
+        decoder.decode(records.values, events, headers=records.headers)
+    except TableMismatchError as error:
+        raise TableMismatchError(f"{records.partition.topic}: {error}") from None
+
+
 def decoded_batches(
     source: Source, decoder: Decoder, seconds: float = 0.25
 ) -> Generator[tuple[Records, Events] | None, None, None]:
@@ -64,8 +76,12 @@ def decoded_batches(
         for records in polled:
             events = next(buffers)
             events.clear()
+<<<<<<< HEAD
             decoder.decode(records.values, events, headers=records.headers)
             narrow(source, decoder)
+=======
+            decode_records(decoder, records, events)
+>>>>>>> f01c966 (Errors of files say which file and why: two columns of one name, compressions that are not read, headers)
             yield records, events
         if not polled:
             if source.ended():

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from streamlearn.core.formats import format_named
-from streamlearn.errors import SourceChangedError, SourceError
+from streamlearn.errors import SourceChangedError, SourceError, TableMismatchError
 from streamlearn.stream.records import Partition, Records
-from streamlearn.stream.sources.compression import decompressed, open_raw
+from streamlearn.stream.sources.compression import decompressed, is_compressed, open_raw
 from streamlearn.stream.sources.delimited_file import DelimitedFile
 from streamlearn.stream.sources.file_inventory import expanded, fingerprint_and_size, unreadable
 from streamlearn.stream.sources.rotation import Fingerprint
@@ -109,6 +109,8 @@ class RecordFiles:
             try:
                 records = self._records or self._begin(path, at)
                 values = records.take(self.batch)
+            except TableMismatchError as error:
+                raise TableMismatchError(f"{path}: {error}") from None
             except SourceError:
                 raise
             except OSError as error:
@@ -130,6 +132,8 @@ class RecordFiles:
             cast("ColumnRecords", self._records).leave_out(self._left_out)
 
     def _counted(self, path: str, count: Callable[[str], int]) -> int:
+        if is_compressed(path):
+            raise SourceError(f"{path} is compressed as a whole: decompress it")
         try:
             return count(path)
         except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -200,6 +201,28 @@ def test_damage_is_an_error_that_names_the_file(suffix: str, tmp_path: Path) -> 
         with pytest.raises(SourceError) as error:
             read_all(source_of(path, kind=kind_of(path)))
         assert str(path) in str(error.value)
+
+
+def test_two_columns_of_one_name_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also if they are text, which is read as dictionaries."""
+    path = tmp_path / "twice.parquet"
+    texts = pa.array(["a", "b"] * 50)
+    parquet.write_table(pa.table([texts, texts, texts], names=["x", "x", "y"]), path)
+    assert main(["train", str(path), "--label", "y"]) == 2
+    error = capsys.readouterr().err
+    assert str(path) in error
+    assert "'x'" in error
+    assert "damaged" not in error
+
+
+def test_a_compressed_file_of_columns_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet.gz"
+    path.write_bytes(gzip.compress(write(tmp_path / "x.parquet", CLICKS).read_bytes()))
+    with pytest.raises(SourceError, match="compressed") as refused:
+        read_all(source_of(path))
+    assert "damaged" not in str(refused.value)
 
 
 def test_a_file_that_was_replaced_is_refused(tmp_path: Path) -> None:

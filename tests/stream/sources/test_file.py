@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import csv
 import gzip
 import io
 import itertools
+import lzma
 import os
 import threading
 from typing import TYPE_CHECKING, Any
@@ -701,8 +703,10 @@ def test_unreadable_files_have_their_own_errors(tmp_path: Path) -> None:
         ("a,y\n1,2\n".encode("utf-16"), "iconv"),
         (codecs.BOM_UTF16_BE + "a,y\n".encode("utf-16-be"), "iconv"),
         (gzip.compress(b"a,y\n1,2\n"), r"\.gz"),
+        (bz2.compress(b"a,y\n1,2\n"), r"bzip2.*\.zst"),
+        (lzma.compress(b"a,y\n1,2\n"), r"xz.*\.zst"),
     ],
-    ids=["little", "big", "gzip"],
+    ids=["little", "big", "gzip", "bzip2", "xz"],
 )
 def test_other_encodings_are_refused(
     text: bytes, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
