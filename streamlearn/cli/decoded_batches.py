@@ -8,13 +8,8 @@ from streamlearn import config
 from streamlearn.daemon.label_monitor import label_hint
 from streamlearn.engine.events import Events
 from streamlearn.stream import Files, decoded_batches
-<<<<<<< HEAD
 from streamlearn.stream.sources.parts import narrow, whole
-from streamlearn.stream.sources.prefetch import prefetched
-=======
-from streamlearn.stream.sources.parts import whole
 from streamlearn.stream.sources.prefetch import decode_records, prefetched
->>>>>>> f01c966 (Errors of files say which file and why: two columns of one name, compressions that are not read, headers)
 from streamlearn.stream.sources.record_files import RecordFiles
 
 if TYPE_CHECKING:
@@ -102,12 +97,8 @@ class Pass:
             for records in polled:
                 for part in self._cut(records):
                     events.clear()
-<<<<<<< HEAD
-                    self.decoder.decode(part.values, events, headers=part.headers)
-                    narrow(self.source, self.decoder)
-=======
                     decode_records(self.decoder, part, events)
->>>>>>> f01c966 (Errors of files say which file and why: two columns of one name, compressions that are not read, headers)
+                    narrow(self.source, self.decoder)
                     yield part, events
             if not polled and self.source.ended():
                 return

@@ -13,11 +13,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
 from streamlearn.engine.events import Events
-<<<<<<< HEAD
-from streamlearn.stream.sources.parts import narrow
-=======
 from streamlearn.errors import TableMismatchError
->>>>>>> f01c966 (Errors of files say which file and why: two columns of one name, compressions that are not read, headers)
+from streamlearn.stream.sources.parts import narrow
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -76,12 +73,8 @@ def decoded_batches(
         for records in polled:
             events = next(buffers)
             events.clear()
-<<<<<<< HEAD
-            decoder.decode(records.values, events, headers=records.headers)
-            narrow(source, decoder)
-=======
             decode_records(decoder, records, events)
->>>>>>> f01c966 (Errors of files say which file and why: two columns of one name, compressions that are not read, headers)
+            narrow(source, decoder)
             yield records, events
         if not polled:
             if source.ended():
