@@ -1,5 +1,6 @@
 """Combine the numbers per slot of several workers: see rules/merging.py."""
 
+from libc.math cimport fabs
 from libc.stdint cimport uintptr_t
 
 from streamlearn.rules.slot_state cimport SlotState
@@ -47,9 +48,8 @@ def combine(SlotState result, SlotState base, workers, Py_ssize_t n, events, evi
                 total = squares = 0.0
                 for k in range(count):
                     growth = (<const double*>tables[k])[at + seen] - before[seen]
-                    if growth > 0.0:
-                        total += growth
-                        squares += growth * growth
+                    total += fabs(growth)
+                    squares += growth * growth
                 if squares > 0.0:
                     share = total * total / squares
             for f in range(width):

@@ -25,7 +25,8 @@ import numpy as np
 cdef class Dual(RecordedSteps):
     """The base class of dual averaging rules."""
 
-    fields = (PerSlot("gradients", merge="mean", flips_sign=True),)
+    fields = (PerSlot("gradients", merge="slotwise", flips_sign=True),)
+    evidence = "gradients"
     scalars = ("t", "largest_gradient", "bound_sum", "slots_at_start", "statistic_state")
     scalar_merges = {
         "t": "mean", "largest_gradient": "max", "bound_sum": "mean", "slots_at_start": "max",
@@ -169,6 +170,11 @@ cdef class Dual(RecordedSteps):
 
     cdef void add_to_bound(self, double gradient) noexcept nogil:
         """Add event t + 1, whose gradient has this norm, to the sum in the regret bound."""
+
+    @property
+    def merges_by_slot(self):
+        """Not with a penalty, which grows with t for all slots alike."""
+        return self.penalty.simple and self.penalty.l1 + self.penalty.l2 == 0.0
 
     @property
     def slots_are_independent(self):

@@ -8,7 +8,7 @@ A rule declares how each of its numbers merges, by `Field.merge` per slot and by
   the events
 - "average": the workers' values, weighted by their events
 - "slotwise": base + sum of moves / m, where m is between 1 (one worker saw the slot) and K (all saw
-  as much): with h_k what worker k saw, by the growth of the rule's `evidence`,
+  as much): with h_k what worker k saw, by the change of the rule's `evidence`,
   m = (sum h_k)^2 / sum h_k^2
 - "derived": computed from the others afterwards, by `derive`
 
