@@ -1,6 +1,6 @@
 """What readers cost the learner, and what a round costs workers.
 
-python -m benchmarks.fleet [--only readers|rounds] [--events N] [--workers K]
+python -m benchmarks.fleet [--only readers|rounds|model] [--events N] [--workers K]
 
 Readers: the stages of one event in one process, from memory, without Kafka and Ray: JSON to rows
 (a reader's work), rows to bytes and back to the learner's rows (the work that readers add), and
@@ -9,6 +9,9 @@ learning, from rows of the learner's own decoder and from packed ones. Ratios ar
 Rounds: what a worker and the owner do between two rounds, at 2^20 slots, of which a share was
 touched: the worker's moves, its start from the next base, and the owner's merge, in one process and
 one thread, in seconds of a core (on a machine with other work, the clock would measure that).
+
+Model: what these times make of more cores. With readers, one core learns and the others read; with
+workers, each reads and learns, and waits during merges, whose time grows with their number.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import pickle
 import time
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -26,7 +29,7 @@ from scipy.sparse import csr_array
 
 import streamlearn as sl
 from benchmarks.formats import make_records
-from benchmarks.report import alternate, table, unprepared
+from benchmarks.report import Timing, alternate, table, unprepared
 from streamlearn.estimators.merging import ModelMove, ModelSnapshot, merge
 from streamlearn.rules.copy_buffer import CopyBuffer
 from streamlearn.stream import Events, Fields, decoder_of
@@ -37,9 +40,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
+# how one worker moved, how the model did, and the seconds of each stage
+Stall: TypeAlias = tuple[ModelMove, ModelMove, dict[str, float]]
+Timings: TypeAlias = dict[str, Timing]
+
 BATCH = 2000
 PARTITIONS = 4  # in a batch
 ROUNDS = 4  # of which the first one allocates
+SECONDS = 10.0  # of a round, in the model
+BITS = 20
+MODELS: dict[str, Callable[..., Any]] = {
+    "l1": partial(sl.LinearClassifier, sl.rules.DualAveraging(5.0), penalty=sl.penalties.L1(1e-3)),
+    "default": sl.LinearClassifier,
+}
 FIELDS = Fields(label="label", labels=(0, 1))
 COPIES = [CopyBuffer() for _ in range(65)]  # of up to 64 workers, and of the owner
 
@@ -94,24 +107,25 @@ def learn(make: Callable[..., Any], batches: list[Events]) -> Callable[[], None]
     return run
 
 
-def readers(events: int, rounds: int) -> None:
-    """Print the stages of an event."""
-    values = [msgspec.json.encode(record) for record in make_records(events)]
-    sent = packed_bytes(values)
+def stages(values: list[bytes], sent: list[tuple[bytes, list[bytes]]], rounds: int) -> Timings:
+    """Time the stages of an event."""
     plain, packed = decode(values), unpack(sent)
-    sparse = partial(
-        sl.LinearClassifier, sl.rules.DualAveraging(5.0), penalty=sl.penalties.L1(1e-3)
-    )
     sides: dict[str, Callable[[], Any]] = {
         "JSON to rows": partial(unprepared, partial(decode, values)),
         "JSON to rows, and to bytes": partial(unprepared, partial(packed_bytes, values)),
         "bytes to rows": partial(unprepared, partial(unpack, sent)),
-        "learn, l1": partial(learn, sparse, plain),
-        "learn packed rows, l1": partial(learn, sparse, packed),
-        "learn, default": partial(learn, sl.LinearClassifier, plain),
-        "learn packed rows, default": partial(learn, sl.LinearClassifier, packed),
     }
-    timings = alternate(sides, rounds)
+    for name, make in MODELS.items():
+        sides[f"learn, {name}"] = partial(learn, make, plain)
+        sides[f"learn packed rows, {name}"] = partial(learn, make, packed)
+    return alternate(sides, rounds)
+
+
+def readers(events: int, rounds: int) -> None:
+    """Print the stages of an event."""
+    values = [msgspec.json.encode(record) for record in make_records(events)]
+    sent = packed_bytes(values)
+    timings = stages(values, sent, rounds)
     lines = []
     for name, timing in timings.items():
         base = name.replace(" packed rows", "").replace(", and to bytes", "")
@@ -128,39 +142,36 @@ def readers(events: int, rounds: int) -> None:
 
 def rounds(workers: int) -> None:
     """Print what a round costs beside learning."""
-    bits = 20
     lines = []
-    makers: dict[str, Callable[..., Any]] = {
-        "l1": partial(
-            sl.LinearClassifier, sl.rules.DualAveraging(5.0), penalty=sl.penalties.L1(1e-3)
-        ),
-        "default": sl.LinearClassifier,
-    }
-    for name, make in makers.items():
-        model = make(features=sl.Hashing(bits))
-        draw = np.random.default_rng(0)
+    for name, make in MODELS.items():
         for share in (0.01, 0.2, 1.0):
-            columns = max(int(share * (1 << bits)), 12)
-            size = columns // 4  # with 12 features each, so that nearly all columns are seen
-            model = make(features=sl.Hashing(bits))
-            model.know_labels([False, True])
-            learn_random(model, draw, 1 << bits, 1000)
-            copies = []
-            for _ in range(workers):
-                copy = model.clone()
-                copy.restore(model.state())
-                copies.append((copy, ModelSnapshot(copy)))
-            stalls = [one_round(model, copies, draw, columns, size) for _ in range(ROUNDS)]
-            move, merged, taken = stalls[-1]
-            slowest = max(sum(one[2].values()) for one in stalls[1:])
+            some = stalls(make, share, workers)
+            move, merged, taken = some[-1]
+            slowest = max(sum(one[2].values()) for one in some)
             lines.append(
                 [name, f"{share:.0%}", f"{move.nbytes / 1e6:.1f}", f"{merged.nbytes / 1e6:.1f}"]
                 + [f"{taken[stage]:.3f}" for stage in ("moves", "merge", "start")]
                 + [f"{slowest:.3f}"]
             )
-    print(f"{workers} workers, 2^{bits} slots\n")
+    print(f"{workers} workers, 2^{BITS} slots\n")
     head = ["model", "touched", "MB of a worker", "MB of the base", "moves s", "merge s"]
     print(table([*head, "start s", "slowest stall s"], lines))
+
+
+def stalls(make: Callable[..., Any], share: float, workers: int) -> list[Stall]:
+    """Return rounds in which each worker touched a share of the slots."""
+    columns = max(int(share * (1 << BITS)), 12)
+    size = columns // 4  # with 12 features each, so that nearly all columns are seen
+    draw = np.random.default_rng(0)
+    model = make(features=sl.Hashing(BITS))
+    model.know_labels([False, True])
+    learn_random(model, draw, 1 << BITS, 1000)
+    copies = []
+    for _ in range(workers):
+        copy = model.clone()
+        copy.restore(model.state())
+        copies.append((copy, ModelSnapshot(copy)))
+    return [one_round(model, copies, draw, columns, size) for _ in range(ROUNDS)][1:]
 
 
 def one_round(
@@ -169,7 +180,7 @@ def one_round(
     draw: np.random.Generator,
     columns: int,
     size: int,
-) -> tuple[ModelMove, ModelMove, dict[str, float]]:
+) -> Stall:
     """Let the copies learn and merge them; return moves, and how long each stage took."""
     taken: dict[str, float] = {}
     learned: list[ModelMove] = []
@@ -212,10 +223,47 @@ def timed(taken: dict[str, float], name: str) -> Iterator[None]:
     taken[name] = max(taken.get(name, 0.0), time.thread_time() - start)
 
 
+# -- model --------------------------------------------------------------------------------------
+
+
+def model(events: int, rounds: int) -> None:
+    """Print what the measured times of the stages make of more cores."""
+    values = [msgspec.json.encode(record) for record in make_records(events)]
+    timings = stages(values, packed_bytes(values), rounds)
+    cost = {name: 1e6 * timing.median / events for name, timing in timings.items()}
+    reading = cost["JSON to rows, and to bytes"]
+    lines = []
+    for name, make in MODELS.items():
+        alone = cost["JSON to rows"] + cost[f"learn, {name}"]
+        learner = cost["bytes to rows"] + cost[f"learn packed rows, {name}"]
+        few, many = (median_stall(make, count) for count in (2, 8))
+        for count in (1, 2, 4, 8, 16, 32, 64):
+            stall = few + (count - 2) * (many - few) / 6 if count > 1 else 0.0
+            read = min((count - 1) / reading, 1.0 / learner) if count > 1 else 1.0 / alone
+            share = SECONDS / (SECONDS + stall)
+            lines.append(
+                [
+                    name,
+                    str(count),
+                    f"{read:.2f}",
+                    f"{share * count / alone:.2f}",
+                    f"{share:.2f}",
+                    f"{stall:.2f}",
+                ]
+            )
+    print(f"million events a second; rounds of {SECONDS:.0f} s that touch all of 2^{BITS} slots\n")
+    print(table(["model", "cores", "readers", "workers", "workers / cores", "stall s"], lines))
+
+
+def median_stall(make: Callable[..., Any], workers: int) -> float:
+    """Return the seconds between rounds in which workers touch all slots."""
+    return float(np.median([sum(one[2].values()) for one in stalls(make, 1.0, workers)]))
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__)
-    parser.add_argument("--only", choices=["readers", "rounds"])
+    parser.add_argument("--only", choices=["readers", "rounds", "model"])
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--workers", type=int, default=8)
@@ -224,6 +272,8 @@ def main() -> None:
         readers(args.events, args.rounds)
     if args.only in {None, "rounds"}:
         rounds(args.workers)
+    if args.only in {None, "model"}:
+        model(args.events, args.rounds)
 
 
 if __name__ == "__main__":
