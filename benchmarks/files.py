@@ -56,7 +56,7 @@ def learn_file(path: Path, kind: str, make: Callable[[], sl.LinearClassifier]) -
     ):
         if batch is not None:
             events = batch[1]
-            scores = model.progressive_events(events)
+            scores = model.progressive_events(events).scores
             total += float(np.logaddexp(0.0, -events.labels * scores).sum())
             count += len(events)
     source.close()

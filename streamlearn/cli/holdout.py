@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from streamlearn.cli.decoded_batches import Pass
 from streamlearn.daemon import build
 from streamlearn.errors import InvalidEventError
@@ -55,12 +53,11 @@ def tested(
     batches = Pass(source, decoder, skip=options.on_invalid == "skip", on_batch=bar.update)
     try:
         for events in batches:
-            measures = {name: np.empty(len(events)) for name in model.score_measures}
             try:
-                scores = model.score_events(events, measures)
+                scored = model.score_events(events, model.score_measures)
             except InvalidEventError as error:
                 raise ValueError(f"the held-out records have a new label: {error}") from None
-            quality.add(events, scores, measures)
+            quality.add(events, scored)
     finally:
         batches.close()
     counts = {"events": batches.events, "labeled": quality.events, "invalid": batches.invalid}

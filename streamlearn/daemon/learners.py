@@ -79,14 +79,13 @@ class Learner:
 
     def learn(self, events: Events, learnable: Array) -> LearnerResult:
         """Learn a batch; `learnable` marks the events with a label and a weight above 0."""
-        measures = {name: np.empty(len(events)) for name in (*self.progress, "known")}
         if self.delayed is None:
-            scores = self.model.progressive_events(events, measures)
+            scored = self.model.progressive_events(events, self.progress)
         else:
-            scores = self.delayed.learn(measures)
-        known = measures.pop("known")
+            scored = self.delayed.learn(self.progress)
+        scores, measures, known = scored.scores, scored.measures, scored.known_labels
         learned = ~np.isnan(measures["loss"])
-        rows = None if learned.all() else np.flatnonzero(learned)  # see `Linear.measure`
+        rows = None if learned.all() else np.flatnonzero(learned)  # see `ScoredEvents.add`
         weights = events.weights if rows is None else events.weights[rows]
         result = LearnerResult(scores, measures, learned, self.learned, len(weights), known)
         for name, progress in self.progress.items():

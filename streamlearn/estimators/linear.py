@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -19,6 +19,7 @@ from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import IncompatibleError, ModelFileError
 from streamlearn.estimators import checkpoints, frames, model_file
 from streamlearn.estimators.parameter_data import all_subclasses, decode_param, encode_param
+from streamlearn.estimators.scored_events import ScoredEvents
 from streamlearn.features import Names, Reader, exact_names
 from streamlearn.losses import Loss, VectorLoss
 from streamlearn.penalties import Penalty, Zero
@@ -240,27 +241,27 @@ class Linear(base.Estimator):
     def progressive_rows(self, X: Any, y: Any, w: Any = None) -> Array:
         """Learn the rows and return the score of each before it was learned."""
         rows = frames.Matrix(X)
-        parts: list[LabeledRun] = []
-        self._learn_table(rows, y, self._weights(y, w, rows.n), parts)
-        return self.scores_of_parts(parts)
+        scored = ScoredEvents(self, rows.n)
+        self._learn_table(rows, y, self._weights(y, w, rows.n), scored)
+        return scored.end().scores
 
     def _learn_table(
-        self, X: RowTable, y: Any, weights: Array | None, parts: list[LabeledRun] | None = None
+        self, X: RowTable, y: Any, weights: Array | None, scored: ScoredEvents | None = None
     ) -> None:
-        """Learn rows: all of them, or none if one is invalid. Append them to `parts`, if given."""
+        """Learn rows: all of them, or none if one is invalid. Add them to `scored`, if given."""
         labels = self._labels_of_rows(y, weights, X.n)
         if weights is not None and not weights.any():
-            if parts is not None:
-                parts.append(LabeledRun(0, X.n, weights, weights, self._scores_of(X)))
+            if scored is not None:
+                scored.add(LabeledRun(0, X.n, weights, weights, self._scores_of(X)))
             return
         rows = X.rows(self.engine, grow=True, weights=weights)
         for part in self._encode(labels, weights):
-            if parts is None:
+            if scored is None:
                 run = self.engine.learner.run
                 run(rows, part.codes, part.weights, None, part.start, part.stop)
             else:
                 self.learn_part(rows, part, skip=False)
-                parts.append(part)
+                scored.add(part)
 
     def _weights(self, y: Any, w: Any, n: int) -> Array | None:  # noqa: ARG002 - a classifier's
         """Return the weights with which n rows are learned; None: all are 1."""
@@ -302,7 +303,7 @@ class Linear(base.Estimator):
     def predictions(self, scores: Array, known: Array | None = None) -> list[Any]:
         """Return the prediction for each score of `progressive_events`.
 
-        `known` is the number of labels known when each event was scored (the measure "known");
+        `known` is the number of labels known when each event was scored;
         None: all that are known now. None is predicted before the first label.
         """
         raise NotImplementedError
@@ -354,42 +355,30 @@ class Linear(base.Estimator):
             )
         self.engine.reader = reader
 
-    def progressive_events(
-        self, events: Events, measures: Mapping[str, Array] | None = None
-    ) -> Array:
-        """Learn decoded events and return the score of each before it was learned.
+    def progressive_events(self, events: Events, measures: Iterable[str] = ()) -> ScoredEvents:
+        """Learn decoded events, each after it was scored; return the scores, and these measures.
 
         Events without a label or of weight 0 are only scored. An event that diverges (its score is
         not finite, or its gradient too large to square) is not learned, and its score is NaN. The
-        events must have been decoded with this model's features (`share_features`). With several
-        outputs there is a column for each.
-
-        `measures` are arrays to fill, by name, with NaN for events that were not learned: "loss";
-        of classifiers "error" (1 where another label was predicted) and "log_loss" of the
-        probability; of regressors the "squared" and "absolute" errors of the prediction. "known" is
-        the number of labels known when the event was scored.
+        events must have been decoded with this model's features (`share_features`).
         """
-        parts = []
+        scored = ScoredEvents(self, len(events), measures)
         for part in self.parts(events):
             self.learn_part(events, part)
-            self.measure(part, measures or {})
-            parts.append(part)
-        return self.scores_of_parts(parts)
+            scored.add(part)
+        return scored.end()
 
     def parts(self, events: Events) -> Iterator[LabeledRun]:
         """Yield decoded events in parts; each is to be learned before the next is asked for."""
         raise NotImplementedError
 
-    def score_events(self, events: Events, measures: Mapping[str, Array] | None = None) -> Array:
-        """Return the scores of decoded events, and measure them, without learning.
-
-        `measures` are those of `progressive_events`, NaN for events without a label or of weight 0.
-        """
+    def score_events(self, events: Events, measures: Iterable[str] = ()) -> ScoredEvents:
+        """Score decoded events and measure them, as `progressive_events`, without learning."""
         scores = self.engine.learner.score(events)
         weights = events.learned_weights()
-        part = LabeledRun(0, len(events), self.codes_of(events), weights, scores)
-        self.measure(part, measures or {})
-        return self.scores_of_parts([part])
+        scored = ScoredEvents(self, len(events), measures)
+        scored.add(LabeledRun(0, len(events), self.codes_of(events), weights, scores))
+        return scored.end()
 
     def codes_of(self, events: Events) -> Array:
         """Return the engine's number for each event's label, 0 where it has none or weight 0."""
@@ -421,16 +410,6 @@ class Linear(base.Estimator):
         """The sign of scores for the first label seen; 0: unknown, or never swapped."""
         return 0.0
 
-    def scores_of_parts(self, parts: list[LabeledRun]) -> Array:
-        """Return the scores of all parts, as if all labels had been known."""
-        outputs = self.engine.learner.outputs
-        scores = np.empty((0, outputs))
-        if len(parts) == 1:  # the usual case, without a copy
-            scores = parts[0].scores
-        elif parts:
-            scores = np.concatenate([self.align(part.scores, part.sign) for part in parts])
-        return scores[:, 0] if outputs == 1 else scores
-
     def know_labels(self, labels: Sequence[Any]) -> None:
         """Add labels before they are seen, so that all copies of a model number them alike."""
 
@@ -440,28 +419,6 @@ class Linear(base.Estimator):
 
     # What can be measured from scores and label codes, by name.
     score_measures: ClassVar[Mapping[str, Callable[..., Array]]] = {}
-
-    def measure(self, part: LabeledRun, measures: Mapping[str, Array]) -> None:
-        """Fill in the measures of a part; NaN for rows that were not learned."""
-        # Before the next part, because a new label changes the meaning of scores.
-        scores, codes, at = part.scores, part.codes, slice(part.start, part.stop)
-        learned = ~np.isnan(scores[:, 0])
-        if part.weights is not None:
-            learned &= part.weights > 0.0
-        # Row numbers are faster than an unpredictable mask.
-        rows = None if learned.all() else np.flatnonzero(learned)
-        if rows is not None:
-            scores, codes = scores[rows], codes[rows]
-        for name, out in measures.items():
-            if name == "known":
-                out[at], out[part.start : part.start + 1] = part.known, part.known_first
-                continue
-            values = self.score_measures[name](self, scores, codes)
-            if rows is None:
-                out[at] = values
-            else:
-                out[at] = np.nan
-                out[part.start + rows] = values
 
     # -- weights ----------------------------------------------------------------------------------
 

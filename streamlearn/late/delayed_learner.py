@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from streamlearn.estimators.scored_events import ScoredEvents
 from streamlearn.late.corrections import Corrections
 from streamlearn.late.joined_rows import PREDICTED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from streamlearn.core.arrays import Array
     from streamlearn.core.progressive import WeightedMean
@@ -34,7 +35,7 @@ class DelayedLearner:
         self.scores = np.empty((0, 1))  # by ticket; NaN: the estimator is newer
         self.corrections = Corrections(join.on_timeout)
 
-    def learn(self, measures: Mapping[str, Array]) -> Array:
+    def learn(self, measures: Iterable[str]) -> ScoredEvents:
         """Do the estimator's `progressive_events` with the join's rows, by their predictions.
 
         A row that this estimator never predicted, because it is newer, keeps its own score; a
@@ -42,7 +43,7 @@ class DelayedLearner:
         """
         estimator, rows = self.estimator, self.join.rows
         self._make_room()
-        parts, sign = [], estimator.sign
+        scored, sign = ScoredEvents(estimator, len(rows), measures), estimator.sign
         for part in estimator.parts(rows):
             self.scores = estimator.align(self.scores, sign)
             self.corrections.scores = estimator.align(self.corrections.scores, sign, np.nan)
@@ -52,9 +53,8 @@ class DelayedLearner:
             else:
                 estimator.learn_part(rows, part)
             rows.exchange(part.scores, part.start, self.scores)
-            estimator.measure(part, measures)
-            parts.append(part)
-        return estimator.scores_of_parts(parts)
+            scored.add(part)
+        return scored.end()
 
     def learn_each(self, loss: WeightedMean) -> tuple[bool, float | None]:
         """Do `learn` without arrays, if no label is new and there is one output; add to `loss`.

@@ -166,16 +166,16 @@ class DelayedLabels(base.Base):
 
     def _learn_batch(self) -> tuple[Any, int | None]:
         rows = self._join.rows
-        measures = {name: np.empty(len(rows)) for name in ("loss", "known")}
-        scores = self._learner.learn(measures)
-        learned = ~np.isnan(measures["loss"])
-        self._loss.add(measures["loss"][learned], rows.weights[learned])
+        scored = self._learner.learn(["loss"])
+        losses = scored.measures["loss"]
+        learned = ~np.isnan(losses)
+        self._loss.add(losses[learned], rows.weights[learned])
         predicted = np.flatnonzero(rows.roles == PREDICTED).tolist()
         if not predicted:
             return None, None
-        score = scores[predicted[-1]]
-        known = int(measures["known"][predicted[-1]])
-        return score if scores.ndim > 1 else float(score), known
+        last = predicted[-1]
+        score = scored.scores[last]
+        return score if scored.scores.ndim > 1 else float(score), int(scored.known_labels[last])
 
     # -- metrics ----------------------------------------------------------------------------------
 

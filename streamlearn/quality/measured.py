@@ -21,12 +21,11 @@ from streamlearn.quality.ranking import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
     from streamlearn.estimators.linear import Linear
     from streamlearn.estimators.regressor import LinearRegressor
+    from streamlearn.estimators.scored_events import ScoredEvents
 
 
 class Quality:
@@ -49,18 +48,15 @@ class Quality:
         """Their weight."""
         return self.means["loss"].weight
 
-    def add(self, events: Events, scores: Array, measures: Mapping[str, Array]) -> None:
-        """Add decoded events, their scores, and the measures of `progressive_events`.
-
-        `measures` has all of the model's `score_measures`, NaN for events that do not count.
-        """
-        rows = np.flatnonzero(~np.isnan(measures["loss"]))
+    def add(self, events: Events, scored: ScoredEvents) -> None:
+        """Add decoded events that were scored with all of the model's `score_measures`."""
+        rows = np.flatnonzero(~np.isnan(scored.measures["loss"]))
         if not len(rows):
             return
         weights = events.weights[rows]
-        self._add(events, rows, weights, scores[rows])
+        self._add(events, rows, weights, scored.scores[rows])
         for name, mean in self.means.items():
-            mean.add(measures[name][rows], weights)
+            mean.add(scored.measures[name][rows], weights)
 
     def _add(self, events: Events, rows: Array, weights: Array, scores: Array) -> None:
         """Add what the means do not hold of these rows."""

@@ -67,7 +67,7 @@ def test_the_numbers_are_those_of_the_library(capsys: pytest.CaptureFixture[str]
     fields = config.event_fields(config.FormatConfig(label="clicked"))
     decoder, events = JSONDecoder(model.reader, fields, [model]), Events()
     decoder.decode(stream.values(0, EVENTS), events)
-    scores = model.progressive_events(events)
+    scores = model.progressive_events(events).scores
     wrong = ((scores > 0.0) != (events.labels > 0.0)).mean()
     found = facts["learners"]["pegasos"]
     assert found["error"] == pytest.approx(wrong)

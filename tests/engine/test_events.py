@@ -95,7 +95,7 @@ def test_events_are_learned_as_one_by_one(name: str, size: int) -> None:
         batch.clear()
         decoder.decode([msgspec.json.encode(e) for e in events[start : start + size]], batch)
         assert not batch.invalid
-        got.extend(shared.progressive_events(batch).tolist())
+        got.extend(shared.progressive_events(batch).scores.tolist())
     assert len(got) == len(events)
     assert canonical(shared.state()) == canonical(alone.state())
     if name not in {"three", "joint"}:  # whose scores are by label
@@ -161,7 +161,7 @@ def test_a_row_that_diverges_is_left_out() -> None:
     rows = [(1e150 if i in {3, 5} else 1e-3, float(i)) for i in range(9)]
     values = [msgspec.json.encode({"x": x, "label": y}) for x, y in rows]
     JSONDecoder(reader, Fields(), [model]).decode(values, events)
-    scores = model.progressive_events(events)
+    scores = model.progressive_events(events).scores
     alone = sl.LinearRegressor(sl.rules.GradientDescent(10.0))
     left_out = []
     for i, (x, y) in enumerate(rows):
@@ -205,7 +205,7 @@ def test_labels_no_learner_takes_are_bad_and_leave_no_name() -> None:
     assert events.labels.tolist()[:2] == [0.0, 1.0]
     assert events.label_of(2) is None
     two.share_features(reader)
-    assert len(two.progressive_events(events)) == 3
+    assert len(two.progressive_events(events).scores) == 3
 
 
 def test_a_batch_is_checked_before_anything_is_learned() -> None:

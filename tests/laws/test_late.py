@@ -74,7 +74,7 @@ def test_zero_delay_equals_plain_learning(rule: Any, penalty: Any) -> None:
     for i, (text, (x, y, w)) in enumerate(zip(texts, stream, strict=True)):
         batch = Events()
         decoder.decode([text], batch)
-        score, seen = late.score_one(i, x, t=i, w=w), plain.progressive_events(batch)[0]
+        score, seen = late.score_one(i, x, t=i, w=w), plain.progressive_events(batch).scores[0]
         # A rule that learns whole events sums in another order. NaN: the event was not learned.
         if not math.isnan(seen):
             assert score == (pytest.approx(seen, rel=1e-12) if rule.learns_events else seen)

@@ -65,9 +65,9 @@ def progressive(model: Any, labels: Labels, weights: Array, size: int) -> tuple[
     """Learn, and return the quality and the scores."""
     quality, scores = quality_of(model), []
     for events in batches(model, labels, weights, size):
-        measures = {name: np.empty(len(events)) for name in model.score_measures}
-        scores.append(model.progressive_events(events, measures))
-        quality.add(events, scores[-1], measures)
+        scored = model.progressive_events(events, model.score_measures)
+        scores.append(scored.scores)
+        quality.add(events, scored)
     return quality, np.concatenate(scores)
 
 
@@ -240,9 +240,9 @@ def test_scores_without_learning() -> None:
     events = batches(model, labels, np.ones(N), N)[0]
     model.progressive_events(events)
     before = model.weights
-    measures = {name: np.empty(N) for name in model.score_measures}
     events.weights[:10] = 0.0
-    scores = model.score_events(events, measures)
+    scored = model.score_events(events, model.score_measures)
+    scores, measures = scored.scores, scored.measures
     assert model.weights == before
     assert np.isnan(measures["loss"][:10]).all()
     positive = np.array(labels[10:]) == 1
@@ -251,11 +251,11 @@ def test_scores_without_learning() -> None:
     )
     quality = quality_of(model)
     assert quality.facts() == {"loss": None}
-    quality.add(events, scores, measures)
+    quality.add(events, scored)
     assert quality.events == N - 10
     other = batches(sl.LinearClassifier(), ["x", "y"], np.ones(2), 2)[0]
     with pytest.raises(InvalidEventError):
-        model.score_events(other, measures)
+        model.score_events(other)
 
 
 def test_a_short_last_segment_is_part_of_the_one_before() -> None:

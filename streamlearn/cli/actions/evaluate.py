@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from streamlearn import config, regret
 from streamlearn.cli import chart
 from streamlearn.cli.decoded_batches import Pass, require_labels
@@ -75,8 +73,7 @@ class Contender:
     def learn(self, events: Events) -> None:
         """Learn a batch, and add its losses to the curves."""
         begun = time.perf_counter()
-        values = {name: np.empty(len(events)) for name in ("loss", *self.measures)}
-        self.model.progressive_events(events, values)
+        values = self.model.progressive_events(events, ["loss", *self.measures]).measures
         self.seconds += time.perf_counter() - begun
         for name, curve in (("loss", self.loss), *self.measures.items()):
             for _ in curve.add(values[name], events.weights):

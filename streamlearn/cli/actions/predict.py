@@ -59,7 +59,7 @@ def run(options: Options) -> int:
 def lines(model: Model, events: Events, labels: LabelSet, options: Options) -> Iterator[str]:
     """Return a line per record; it is empty for an invalid one."""
     events.weights[:] = 0.0  # learn nothing, also where the format itself has labels
-    scores = model.progressive_events(events)
+    scores = model.progressive_events(events).scores
     predicted = outcomes(model, events, labels, scores)
     found = dict(zip(events.index.tolist(), predicted, strict=True))
     invalid = {bad.number for bad in events.invalid}

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from streamlearn.cli import report, saved_models, waiting
 from streamlearn.cli.decoded_batches import Pass, require_labels
 from streamlearn.cli.progress import Bar
@@ -123,13 +121,12 @@ def measured(model: Model, settings: Config, decoder: Decoder, options: Options)
 
 def add(tested: Tested, events: Events) -> None:
     """Score a batch."""
-    measures = {name: np.empty(len(events)) for name in tested.model.score_measures}
     try:
-        scores = tested.model.score_events(events, measures)
+        scored = tested.model.score_events(events, tested.model.score_measures)
     except InvalidEventError as error:
         raise ValueError(f"{error}; leave out such events, or train on them first") from None
-    tested.quality.add(events, scores, measures)
-    tested.losses.add(measures["loss"], events.weights)
+    tested.quality.add(events, scored)
+    tested.losses.add(scored.measures["loss"], events.weights)
 
 
 def tables(tested: Tested) -> dict[str, list[dict[str, Any]]]:

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.progressive import CurvePoint
     from streamlearn.cli.saved_models import Model
-    from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
+    from streamlearn.estimators.scored_events import ScoredEvents
     from streamlearn.stream import Decoder, Source
 
 MAX_COLUMNS = 20  # of a table, in the summary
@@ -226,12 +226,9 @@ class Trainer:
                 if first and options.positive:
                     self.positive += int(np.count_nonzero(events.labels == 1.0))
                 wanted = self.model.score_measures if first else ("loss",)
-                measures = {name: np.empty(len(events)) for name in wanted}
-                known = np.empty(len(events)) if self.model.learns == "classes" else None
-                given = measures if known is None else {**measures, "known": known}
-                scores = self.model.progressive_events(events, given)
-                for point in curve.add(measures["loss"], events.weights):
-                    self.report(point, events, scores, known)
+                scored = self.model.progressive_events(events, wanted)
+                for point in curve.add(scored.measures["loss"], events.weights):
+                    self.report(point, events, scored)
                 if (
                     first
                     and not curve.events
@@ -241,7 +238,7 @@ class Trainer:
                     self.warned = True
                     warn(no_labels(batches.decoder, batches.events, options))
                 if first:
-                    self.quality.add(events, scores, measures)
+                    self.quality.add(events, scored)
         finally:
             self.seconds += time.perf_counter() - begun
             self.invalid += batches.examples
@@ -251,7 +248,7 @@ class Trainer:
             if first and (not self.history or end.events > self.history[-1]["events"]):
                 self.history.append(row(end))
 
-    def report(self, point: CurvePoint, events: Events, scores: Array, known: Array | None) -> None:
+    def report(self, point: CurvePoint, events: Events, scored: ScoredEvents) -> None:
         """Keep a point, and print its line."""
         first = not self.history
         if len(self.curves) == 1:
@@ -262,7 +259,7 @@ class Trainer:
             self.bar.print(line)
         i = point.row
         (predicted,) = self.model.predictions(
-            scores[i : i + 1], None if known is None else known[i : i + 1]
+            scored.scores[i : i + 1], scored.known_labels[i : i + 1]
         )
         length = int(events.starts[i + 1] - events.starts[i])
         self.bar.print(
