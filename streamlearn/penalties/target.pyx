@@ -25,7 +25,7 @@ cdef class TargetNonzero(Penalty):
     _examples = ((3,), (200,))
     simple = True
     steered = True
-    cdef readonly Py_ssize_t k
+    cdef readonly object k
 
     def __init__(self, k):
         self.k = integer("TargetNonzero: k", k, 1)

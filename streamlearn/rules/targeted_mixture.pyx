@@ -63,7 +63,7 @@ cdef class TargetedMixture(SparseMixture):
         return SparseMixture.__sizeof__(self) + self.seen_room * sizeof(int)
 
     def start(self):
-        self.k = self.penalty.k
+        self.k = min(self.penalty.k, 2**62)
         SparseMixture.start(self)
 
     def restored(self):

@@ -50,9 +50,10 @@ def test_the_number_of_weights_is_kept_and_the_strength_settles(make: Any, k: in
     assert max(strengths[60:]) < 2.0 * min(strengths[60:])
 
 
-def test_fewer_features_than_the_target_are_all_kept() -> None:
+@pytest.mark.parametrize("k", [500, 10**30])
+def test_fewer_features_than_the_target_are_all_kept(k: int) -> None:
     data = stream_for(LOGISTIC, events=400)
-    model = sl.LinearClassifier(penalty=TARGET(500))
+    model = sl.LinearClassifier(penalty=TARGET(k))
     model.learn_rows(data.rows, data.y)
     assert steering(model).strength == 0.0
     assert model.nonzero == 14
