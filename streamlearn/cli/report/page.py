@@ -40,7 +40,7 @@ def page(title: str, tested: Tested, notes: Mapping[str, Any], command: Sequence
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<style>\n{STYLE}</style>\n"
         f"<header><h1>{escape(title)}</h1>"
-        f'<p class="about">{count}, none of them learned</p></header>\n'
+        f'<p class="about">{count}, scored by the model as it is saved</p></header>\n'
         f'<p class="verdict">{verdict}</p>\n'
         f'<dl class="tiles">{"".join(tiles(facts))}</dl>\n'
         f"<main>{sections}</main>\n<footer><dl>{origin}</dl></footer>\n</html>\n"
