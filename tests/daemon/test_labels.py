@@ -17,7 +17,7 @@ from streamlearn.daemon.label_monitor import UNLABELED_RUN
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.estimators.classifier import LinearClassifier
-from tests.daemon.test_loop import MemoryLog
+from tests.support.loops import MemoryLog
 
 if TYPE_CHECKING:
     from pathlib import Path
