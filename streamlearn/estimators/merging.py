@@ -33,7 +33,7 @@ class ModelMove:
 
     @property
     def has_nan(self) -> bool:
-        """Whether any number of a slot is not a number."""
+        """Whether any number of a slot, or a scalar, is not a number."""
         return any(move.has_nan for move in self.rules)
 
 

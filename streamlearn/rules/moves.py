@@ -6,6 +6,7 @@ seconds is small beside a large table, and is copied, sent and merged as such.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +41,19 @@ class Move:
 
     @property
     def has_nan(self) -> bool:
-        """Whether any number of a slot is not a number."""
+        """Whether any number of a slot, or a scalar, is not a number."""
         # squares cannot cancel, so their sum is NaN only where a number is; and needs no memory
-        return any(bool(np.isnan(np.dot(rows.ravel(), rows.ravel()))) for rows in self.rows)
+        slots = any(bool(np.isnan(np.dot(rows.ravel(), rows.ravel()))) for rows in self.rows)
+        return slots or has_nan(self.scalars)
+
+
+def has_nan(state: Any) -> bool:
+    """Return whether any number of plain data is not a number."""
+    if isinstance(state, dict | list):
+        return any(has_nan(one) for one in (state.values() if isinstance(state, dict) else state))
+    if isinstance(state, np.ndarray):
+        return bool(np.isnan(state).any())
+    return isinstance(state, float) and math.isnan(state)
 
 
 def tables(rule: Rule) -> list[tuple[SlotTable, int]]:

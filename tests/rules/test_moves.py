@@ -50,6 +50,9 @@ def test_a_number_that_is_none_is_found() -> None:
     rule = make()
     assert not changed(rule, [1, 2], np.inf).has_nan
     assert changed(rule, [1, 2], np.nan).has_nan
+    for scalars in ({"t": float("nan")}, {"regrets": np.array([1.0, np.nan])}):
+        start = take(rule, None)
+        assert Move(50, None, start.rows, {**start.scalars, **scalars}).has_nan
 
 
 @pytest.mark.parametrize(
