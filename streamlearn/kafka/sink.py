@@ -108,9 +108,9 @@ def deleted(topic: str) -> SinkNotFoundError:
 
 def refused(topic: str, why: str) -> SinkRefusedError:
     """Return the error for a record that was rejected permanently."""
-    return SinkRefusedError(
-        f"topic {topic!r}: a record was rejected: {why}; fix the topic and restart"
-    )
+    # records have the time of this machine, of which a broker allows an hour too much
+    remedy = "compare this machine's clock" if "timestamp" in why.lower() else "fix the topic"
+    return SinkRefusedError(f"topic {topic!r}: a record was rejected: {why}; {remedy} and restart")
 
 
 def fenced(topic: str, seconds: float) -> SinkFencedError:

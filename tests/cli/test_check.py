@@ -115,6 +115,17 @@ def test_what_run_refuses_is_refused(
     assert (learned.parent / "clicks.jsonl").read_bytes() == events  # nothing is written there
 
 
+def test_a_header_without_the_label_is_refused(
+    learned: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for kind in ("csv", "json"):
+        changed = ["--set", f"format.kind={kind}", "--set", f"checkpoint.path={learned}.{kind}"]
+        capsys.readouterr()
+        codes = [main([command, str(learned), *changed]) for command in ("check", "run")]
+        assert codes == [Exit.USAGE if kind == "csv" else Exit.OK] * 2
+        assert ("format: " in capsys.readouterr().err) == (kind == "csv")
+
+
 def test_all_that_is_wrong_is_told(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = learned.read_text().replace("gamma=5.0", "gamma=6.0").replace("clicks.jsonl", "x.jsonl")
     learned.write_text(text)

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from kafka.errors import InvalidTimestampError
 
 from streamlearn.errors import SinkDeniedError, SinkError, SinkNotFoundError
 from streamlearn.kafka import Connection
 from streamlearn.kafka.confluent import sink
+from streamlearn.kafka.sink import refused
 
 
 class Admin:
@@ -38,3 +40,11 @@ def test_a_slow_broker_is_not_a_missing_topic(code: int, kind: type[SinkError], 
     with pytest.raises(SinkError, match=named) as caught:
         sink._examine(Admin(code), Connection(bootstrap="b:1", client="confluent"), "out")  # type: ignore[arg-type]
     assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize(
+    "why", [KafkaError(KafkaError.INVALID_TIMESTAMP).str(), str(InvalidTimestampError())]
+)
+def test_a_clock_that_is_ahead_is_no_fault_of_the_topic(why: str) -> None:
+    assert "clock" in str(refused("out", why))
+    assert "clock" not in str(refused("out", KafkaError(KafkaError.INVALID_CONFIG).str()))

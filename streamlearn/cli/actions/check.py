@@ -16,6 +16,7 @@ from streamlearn.cli.tables import show_json
 from streamlearn.config import effective
 from streamlearn.config.expressions import unparse
 from streamlearn.daemon import preflight
+from streamlearn.errors import TableMismatchError
 from streamlearn.estimators import checkpoints
 from streamlearn.storage import open_store
 
@@ -35,7 +36,11 @@ def run(options: Options) -> int:
         raise config.ConfigError(options.file, problems)
     start = starting_point(settings)
     models = {name: parts(model) for name, model in config.estimators(settings).items()}
-    fields = examples(settings)
+    try:
+        fields = examples(settings)
+    except TableMismatchError as error:
+        problem = config.ConfigProblem("format", str(error))
+        raise config.ConfigError(options.file, [problem]) from None
     if options.json:
         found = {"config": effective.plain(settings), "models": models, "start": start}
         show_json({"file": options.file, **found, "fields": fields})

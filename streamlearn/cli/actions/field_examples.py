@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from streamlearn import config
 from streamlearn.daemon import build
 from streamlearn.engine.events import Events
-from streamlearn.errors import RegistryError, SchemaError, SourceError
+from streamlearn.errors import RegistryError, SchemaError, SourceError, TableMismatchError
 from streamlearn.features import Names
 from streamlearn.features.fields import Buckets
+from streamlearn.stream.sources.prefetch import decode_records
 
 if TYPE_CHECKING:
     from streamlearn.stream import Decoder
@@ -92,7 +93,9 @@ def first_rows(settings: config.Config, decoder: Decoder, names: Names) -> list[
         source.open({}, None)
         for records in source.poll(POLL_SECONDS)[:1]:
             first = records.part(0, MOST_RECORDS)
-            decoder.decode(first.values, events, headers=first.headers)
+            decode_records(decoder, first, events)
+    except TableMismatchError:
+        raise
     except SourceError:
         return []
     finally:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import logging
+import threading
 from typing import TYPE_CHECKING
 
 from streamlearn import config
 from streamlearn.cli.configured import load
 from streamlearn.daemon import build, preflight
 from streamlearn.daemon.process.exits import exit_code
-from streamlearn.daemon.process.log import LibraryLogHandler, Log
+from streamlearn.daemon.process.log import LibraryLogHandler, Log, log_failed_threads
 from streamlearn.errors import SinkError, SourceError
 from streamlearn.fleet import build as fleet
 from streamlearn.serving import build as serving
@@ -52,6 +53,7 @@ def run(options: Options) -> int:
         settings = team.settings
     forward = LibraryLogHandler(log)
     logging.getLogger().addHandler(forward)
+    hook = log_failed_threads(log)
     gc.set_threshold(COLLECT_EVERY, *gc.get_threshold()[1:])
     try:
         loop = build.loop(
@@ -73,3 +75,4 @@ def run(options: Options) -> int:
         return loop.run()
     finally:
         logging.getLogger().removeHandler(forward)
+        threading.excepthook = hook

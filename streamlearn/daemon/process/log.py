@@ -13,8 +13,12 @@ import logging
 import sys
 import threading
 import time
+import traceback
 from datetime import UTC, datetime
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LEVELS = ("debug", "info", "warning", "error")
 REPEAT_SECONDS = 10.0
@@ -120,6 +124,21 @@ def to_console(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value)
     simple = text.isprintable() and text and " " not in text and '"' not in text
     return text if simple or not isinstance(value, str) else json.dumps(text, ensure_ascii=False)
+
+
+def log_failed_threads(log: Log) -> Callable[[threading.ExceptHookArgs], object]:
+    """Log the errors that end threads from now on; return what was called before."""
+    before = threading.excepthook
+
+    def report(failed: threading.ExceptHookArgs) -> None:
+        name = "unknown" if failed.thread is None else failed.thread.name
+        stack = "".join(
+            traceback.format_exception(failed.exc_type, failed.exc_value, failed.exc_traceback)
+        )
+        log.rate_limited(f"thread {name}", "error", "thread failed", name=name, stack=stack)
+
+    threading.excepthook = report
+    return before
 
 
 class LibraryLogHandler(logging.Handler):

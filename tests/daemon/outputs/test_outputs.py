@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import logging
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,7 +20,7 @@ from streamlearn.daemon.outputs.dead_letters import (
     InvalidRecordLimit,
     record_overhead,
 )
-from streamlearn.daemon.process.log import LibraryLogHandler, Log
+from streamlearn.daemon.process.log import LibraryLogHandler, Log, log_failed_threads
 from streamlearn.errors import SinkError
 from streamlearn.stream import Partition, Records
 from streamlearn.stream.sinks.json_lines import FileSink
@@ -179,6 +180,21 @@ def test_closed_log_stream_is_ignored() -> None:
     log = Log(stream=stream)
     stream.close()
     log.error("not written")
+
+
+def test_threads_that_fail_are_logged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not as a traceback between the lines of a log in JSON."""
+    log = Log("json", stream=io.StringIO())
+    before = threading.excepthook
+    monkeypatch.setattr(threading, "excepthook", before)  # to be what it was afterwards
+    assert log_failed_threads(log) is before
+    thread = threading.Thread(target=[].pop, name="regret")
+    thread.start()
+    thread.join()
+    assert isinstance(log.stream, io.StringIO)
+    (line,) = [json.loads(line) for line in log.stream.getvalue().splitlines()]
+    assert (line["level"], line["event"], line["name"]) == ("error", "thread failed", "regret")
+    assert "IndexError" in line["stack"]
 
 
 def test_library_messages_are_forwarded() -> None:
