@@ -119,6 +119,14 @@ def test_the_last_regret_is_of_all_events_in_shards(
         assert rough["regret"] != one["regret"]
 
 
+def test_a_cluster_that_does_not_answer_is_an_error_before_the_pass(
+    clicks: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Contender, "learn", None)
+    assert main(["evaluate", clicks, "--label", "clicked", "--ray", "127.0.0.1:1"]) == 2
+    assert "127.0.0.1:1" in capsys.readouterr().err
+
+
 def test_standard_input_is_not_read_again(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["-", "--format", "json", "--label", "clicked", "--shards", "2"]
     assert main(["evaluate", *given]) == 2

@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved_models import Model
-    from streamlearn.cli.sharding import Opening
     from streamlearn.engine.events import Events
+    from streamlearn.hindsight.sharded import Host
+    from streamlearn.hindsight.sharded.files import FileShard
 
 FIRST_POINT = SAMPLE  # events; column types are inferred from no fewer
 SECONDS, SECONDS_OF_ALL = 5.0, 600.0  # for the last hindsight, on events in memory or on all
@@ -131,7 +132,10 @@ def run(options: Options) -> int:
         beside = alike[0].tracker if alike else None
         entries.append(entry(name, model, options, beside))
     decoder = build.decoder(settings, shared, [one.model for one in entries])
-    with Bar("evaluating", quiet=options.json) as bar:
+    with ExitStack() as stack:
+        # a cluster that does not answer is an error before the pass, not after it
+        host, count = chosen_host(options, stack) if on_all else (None, 0)
+        bar = stack.enter_context(Bar("evaluating", quiet=options.json))
         batches = Pass(
             source,
             decoder,
@@ -142,12 +146,12 @@ def run(options: Options) -> int:
         )
         limit = options.seconds or SECONDS
         last = Last(limit, SHARE * limit)
-        if on_all:
+        if host is not None:
             last = LastOnAll(
                 options.seconds or SECONDS_OF_ALL,
                 SHARE * limit,
-                options,
-                partial(opening_after, settings, shared, decoder),
+                host,
+                lambda: divided(opening_after(settings, shared, decoder), options, count),
             )
         interrupted = not learn(batches, entries, last)
     for line in batches.examples:
@@ -181,16 +185,14 @@ class Last:
 class LastOnAll(Last):
     """The last point: its hindsight is solved on all events, which are read again, in shards."""
 
-    options: Options
-    opening: Callable[[], Opening]
+    host: Host
+    shards: Callable[[], list[FileShard]]  # once all events are learned
 
     def add(self, entries: list[Contender]) -> None:
         """Add the last point of each learner."""
-        with ExitStack() as stack:
-            host, count = chosen_host(self.options, stack)
-            shards = divided(self.opening(), self.options, count)
-            for one in entries:
-                one.tracker.solve_all(shards, host, self.seconds)
+        shards = self.shards()
+        for one in entries:
+            one.tracker.solve_all(shards, self.host, self.seconds)
         for one in entries:
             one.finish(self.seconds, again=True)
 
