@@ -321,7 +321,7 @@ cdef class ColumnReader:
                 self.put_scalar(reader, AUTO, name, &scalar)
         if declared:
             return reader.end_list(column.field, name, first)
-        return reader.distinct(first, False)
+        return reader.merge_repeated(first, False)
 
     cdef int put_entries(
             self, Reader reader, const Column* column, const Node* node, int64_t row

@@ -1,7 +1,7 @@
 """An event in pieces (name, value) in reused buffers, nothing looked up yet."""
 
 from cpython.object cimport PyObject
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint32_t, uint64_t
 
 cdef enum Kind:
     TEXT  # named by text
@@ -27,6 +27,11 @@ cdef struct Span:  # the pieces first .. last-1 came from one field of interacti
     Py_ssize_t last
 
 
+cdef struct Seen:  # a cell of the table by which repeated names are found
+    uint32_t merge
+    int position
+
+
 cdef class Pieces:
     cdef tuple groups  # the fields that occur in interactions, as UTF-8
     cdef Py_ssize_t others  # the index of "*", all other fields; -1: no interaction has it
@@ -43,8 +48,12 @@ cdef class Pieces:
     cdef Py_ssize_t span_room
     cdef list kept  # objects that borrowed pointers need
     cdef Py_ssize_t settled  # pieces whose names are among them
+    cdef Seen* repeated
+    cdef Py_ssize_t repeated_room
+    cdef uint32_t merges  # so that the table need not be cleared
 
     cdef int begin(self) except -1 nogil
+    cdef int merge_repeated(self, Py_ssize_t first, bint sums) except -1 nogil
     cdef int cross(self) except -1 with gil
     cdef Py_ssize_t cross_fields(self, tuple fields, Py_ssize_t made) except -1
     cdef int add_others(self, tuple fields, Py_ssize_t n) except -1

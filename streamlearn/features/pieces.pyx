@@ -11,13 +11,14 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_DecodeUTF8, PyUnicode_FromObject
 from libc.math cimport isfinite
+from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memset
 
 from streamlearn.errors import InvalidEventError
 
 from streamlearn.core.memory cimport reallocate
-from streamlearn.features.text cimport ascii_of, bytes_of, copy_text, is_ascii, length_of
+from streamlearn.features.text cimport ascii_of, bytes_of, copy_text, hash_text, is_ascii, length_of
 
 from streamlearn.features.fields import spec
 
@@ -77,6 +78,7 @@ cdef class Pieces:
         free(self.piece)
         free(self.arena)
         free(self.span)
+        free(self.repeated)
 
     def _set_interactions(self, interactions):
         names = list(dict.fromkeys([name for fields in interactions for name in fields]))
@@ -90,6 +92,50 @@ cdef class Pieces:
             self.release()
         self.n = self.used = self.spans = self.settled = 0
         self.repeats = False
+        return 0
+
+    # Repeated names
+
+    cdef int merge_repeated(self, Py_ssize_t first, bint sums) except -1 nogil:
+        """Merge the pieces from `first` on that have the same name; with `sums`, add them up."""
+        cdef Py_ssize_t i, k, n = first, mask, room = 64
+        cdef const Text* text
+        cdef const Text* other
+        cdef uint64_t hash
+        cdef Seen* seen
+        if self.n - first < 2:
+            return 0
+        while room < 2 * (self.n - first):
+            room *= 2
+        if room > self.repeated_room or self.merges == <uint32_t> -1:
+            with gil:
+                self.repeated = <Seen*> reallocate(self.repeated, room * sizeof(Seen))
+            memset(self.repeated, 0, room * sizeof(Seen))
+            self.repeated_room = room
+            self.merges = 0
+        self.merges += 1
+        seen = self.repeated
+        mask = self.repeated_room - 1
+        for i in range(first, self.n):
+            text = &self.piece[i].text
+            # the seed is unknown to the text's author
+            hash = hash_text(
+                self.arena + text.start, text.length, <uint64_t> <size_t> <void*> seen)
+            k = hash & mask
+            while seen[k].merge == self.merges:
+                other = &self.piece[seen[k].position].text
+                if other.length == text.length and memcmp(
+                        self.arena + other.start, self.arena + text.start, text.length) == 0:
+                    break
+                k = (k + 1) & mask
+            if seen[k].merge == self.merges:
+                if sums:
+                    self.piece[seen[k].position].value += self.piece[i].value
+                continue
+            seen[k] = Seen(self.merges, <int> n)
+            self.piece[n] = self.piece[i]
+            n += 1
+        self.n = n
         return 0
 
     # Interactions

@@ -1,9 +1,11 @@
 """What declared fields become, without Python objects."""
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from streamlearn.features.calendar cimport DateOrder
+from streamlearn.features.name_numbers cimport NameNumbers
 from streamlearn.features.pieces cimport Pieces, Text
+from streamlearn.features.tokens cimport Token, Tokens
 
 cdef enum:  # fields that no transform reads, in place of its number
     AUTO = -1  # as an undeclared field
@@ -60,16 +62,9 @@ cdef struct Transform:
     # list and map
     char separator
 
-cdef struct Token:  # in `lower`
-    Py_ssize_t first, last
-
 cdef struct Warm:  # a value of the current event
     int transform
     double x
-
-cdef struct Seen:
-    uint32_t field
-    int position
 
 
 cdef class Transforms(Pieces):
@@ -78,26 +73,15 @@ cdef class Transforms(Pieces):
     cdef Transform* transform
     cdef int transforms
     cdef int wildcard  # what undeclared fields at the top are
-    cdef dict numbers  # name -> number of its transform, AUTO or IGNORED
+    cdef dict numbers  # the same as `field_numbers`, for the declaration
     cdef object outer  # names of fields with declared ones inside
     cdef list held  # objects that transforms point into
     cdef list warm_values  # per transform the values of its warm-up, or None
     cdef uint64_t events
     cdef Warm* warm
     cdef Py_ssize_t warm_count, warm_room
-    cdef char* lower  # words in lowercase, with a space around each
-    cdef Py_ssize_t lower_room
-    cdef Token* token
-    cdef Py_ssize_t token_room
-    cdef Seen* seen_text
-    cdef Py_ssize_t seen_text_room
-    cdef uint32_t distinct_runs
-    # names in a table: open addressing, a number + 4
-    cdef uint64_t* name_hash
-    cdef int* name_number
-    cdef const char** name_text
-    cdef Py_ssize_t* name_length
-    cdef Py_ssize_t name_cells
+    cdef Tokens tokens  # of the last text
+    cdef NameNumbers field_numbers  # name -> number of its transform, AUTO or IGNORED
 
     cdef int complete(self) except -1 nogil
     cdef int learn_warmup(self) except -1 nogil
@@ -107,7 +91,6 @@ cdef class Transforms(Pieces):
     cdef bint has_inner(self, const char* name, Py_ssize_t length) except -1 with gil
     cdef int put(self, int k, Text name, const Value* value) except -1 nogil
     cdef int put_item(self, int k, Text name, const Value* value) except -1 nogil
-    cdef int distinct(self, Py_ssize_t first, bint sums) except -1 nogil
     cdef int end_list(self, int k, Text name, Py_ssize_t first) except -1 nogil
     cdef bint is_allowed(self, Transform* t, Text name, Py_ssize_t items) except -1 nogil
     cdef bint canonical(
@@ -120,7 +103,6 @@ cdef class Transforms(Pieces):
     cdef int put_words(self, Transform* t, Text name, const Value* value) except -1 nogil
     cdef int put_map(self, Transform* t, Text name, const Value* value) except -1 nogil
     cdef int put_key(self, Text name, Text key, double x) except -1 nogil
-    cdef Py_ssize_t split_words(self, const char* p, Py_ssize_t length) except -1 nogil
     cdef int put_chars(self, Text name, int n, Token word) except -1 nogil
     cdef int add_warm(self, int k, double x) except -1 nogil
     cdef bint number_of(self, const Value* value, double* x, bint bools) except -1 nogil

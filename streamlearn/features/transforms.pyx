@@ -9,9 +9,9 @@ import array
 from cpython cimport array
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.math cimport INFINITY, floor, isfinite, log1p, sqrt
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from streamlearn.core.times import timestamp
 from streamlearn.errors import ModelFileError
@@ -22,7 +22,9 @@ from streamlearn.features.calendar cimport (
     ISO, YMD, DateOrder, date_of_number, month_of, scan_date, scan_time,
 )
 from streamlearn.features.pieces cimport TEXT, Piece, Pieces, Text
-from streamlearn.features.text cimport copy_text, hash_text, put_utf8, read_utf8
+from streamlearn.features.name_numbers cimport NameNumbers
+from streamlearn.features.text cimport copy_text
+from streamlearn.features.tokens cimport Token, Tokens
 
 from streamlearn.features import fields as kinds
 from streamlearn.features import zones
@@ -30,10 +32,6 @@ from streamlearn.features.calendar import ORDERS
 from streamlearn.features.fields import spec as declarations
 from streamlearn.features.fields import time as times
 from streamlearn.features.pieces import field_error, short_repr
-
-cdef extern from "Python.h":
-    bint is_alphanumeric "Py_UNICODE_ISALNUM"(uint32_t c) noexcept nogil
-    uint32_t lowercase "Py_UNICODE_TOLOWER"(uint32_t c) noexcept nogil
 
 cdef enum:
     MAX_ITEMS = 1 << 16  # features of one field of text, or a list
@@ -64,18 +62,12 @@ cdef class Transforms(Pieces):
     """Pieces of declared fields."""
 
     def __cinit__(self, *args, **kwargs):
+        self.tokens = Tokens()
         self._set_fields(None)
 
     def __dealloc__(self):
         free(self.transform)
         free(self.warm)
-        free(self.lower)
-        free(self.token)
-        free(self.seen_text)
-        free(self.name_hash)
-        free(self.name_number)
-        free(self.name_text)
-        free(self.name_length)
 
     # The declaration
 
@@ -121,7 +113,7 @@ cdef class Transforms(Pieces):
             b".".join(parts[:n]) for parts in [name.split(b".") for name in self.numbers]
             for n in range(1, len(parts))
         ])
-        self._make_table()
+        self.field_numbers = NameNumbers(self.numbers)
 
     def _compile(self, int k, field):
         """Fill in what the kind needs."""
@@ -165,44 +157,12 @@ cdef class Transforms(Pieces):
         self.held += [kept, places]
         return place
 
-    def _make_table(self):
-        """Build the table of names."""
-        cdef Py_ssize_t k
-        cdef uint64_t hash
-        self.name_cells = 8
-        while self.name_cells < 4 * len(self.numbers):
-            self.name_cells *= 2
-        self.name_hash = <uint64_t*> reallocate(
-            self.name_hash, self.name_cells * sizeof(uint64_t))
-        self.name_number = <int*> reallocate(self.name_number, self.name_cells * sizeof(int))
-        self.name_text = <const char**> reallocate(
-            self.name_text, self.name_cells * sizeof(void*))
-        self.name_length = <Py_ssize_t*> reallocate(
-            self.name_length, self.name_cells * sizeof(Py_ssize_t))
-        memset(self.name_text, 0, self.name_cells * sizeof(void*))
-        for name, number in self.numbers.items():
-            hash = hash_text(name, len(name), 0)
-            k = hash & (self.name_cells - 1)
-            while self.name_text[k] != NULL:
-                k = (k + 1) & (self.name_cells - 1)
-            self.name_hash[k] = hash
-            self.name_number[k] = number
-            self.name_text[k] = PyBytes_AS_STRING(name)
-            self.name_length[k] = PyBytes_GET_SIZE(name)
-
     cdef int field_of(self, const char* name, Py_ssize_t length, int parent) noexcept nogil:
         """Return the number of a field's transform, AUTO or IGNORED.
 
         `parent`: that of the field it is in, or TOP.
         """
-        cdef uint64_t hash = hash_text(name, length, 0)
-        cdef Py_ssize_t k = hash & (self.name_cells - 1)
-        while self.name_text[k] != NULL:
-            if self.name_hash[k] == hash and self.name_length[k] == length and memcmp(
-                    self.name_text[k], name, length) == 0:
-                return self.name_number[k]
-            k = (k + 1) & (self.name_cells - 1)
-        return self.wildcard if parent == TOP else parent
+        return self.field_numbers.find(name, length, self.wildcard if parent == TOP else parent)
 
     cdef bint nests(self, int k) noexcept nogil:
         """Whether a mapping in this field has fields of its own."""
@@ -452,7 +412,7 @@ cdef class Transforms(Pieces):
         """Remove the items that are there twice."""
         if not self.is_allowed(self.transform + k, name, self.n - first):
             self.n = first
-        return self.distinct(first, False)
+        return self.merge_repeated(first, False)
 
     cdef int put_map(self, Transform* t, Text name, const Value* value) except -1 nogil:
         """Add the items of text such as `sports:0.7 news`."""
@@ -564,6 +524,7 @@ cdef class Transforms(Pieces):
     cdef int put_words(self, Transform* t, Text name, const Value* value) except -1 nogil:
         cdef Py_ssize_t words, i, j, n, first = self.n
         cdef Text text
+        cdef Token* token
         cdef double square = 0.0
         if not self.canonical(t, name, value, &text):
             return 0
@@ -573,7 +534,8 @@ cdef class Transforms(Pieces):
                     f"has {text.length} bytes: at most {MAX_FIELD_TEXT} bytes of text are"
                     " allowed; shorten it"))
             return 0
-        words = self.split_words(self.bytes_at(&text), text.length)
+        self.tokens.split(self.bytes_at(&text), text.length)
+        words, token = self.tokens.n, self.tokens.token
         n = (t.ngrams * words if t.has_words else 0) + (
             text.length + 2 * words if t.chars else 0)
         if not self.is_allowed(t, name, n):
@@ -583,12 +545,11 @@ cdef class Transforms(Pieces):
                 for i in range(words - n):
                     j = i + n
                     put_feature(self, name, b"=", Text(
-                        self.lower + self.token[i].first, 0,
-                        self.token[j].last - self.token[i].first))
+                        self.tokens.text + token[i].first, 0, token[j].last - token[i].first))
         if t.chars:
             for i in range(words):
-                self.put_chars(name, t.chars, self.token[i])
-        self.distinct(first, not t.binary)
+                self.put_chars(name, t.chars, token[i])
+        self.merge_repeated(first, not t.binary)
         if t.normalized and self.n > first:
             for i in range(first, self.n):
                 square += self.piece[i].value * self.piece[i].value
@@ -597,64 +558,10 @@ cdef class Transforms(Pieces):
                 self.piece[i].value *= square
         return 0
 
-    cdef Py_ssize_t split_words(self, const char* p, Py_ssize_t length) except -1 nogil:
-        """Write the words in lowercase to `lower`, a space around each; return their number."""
-        cdef Py_ssize_t words = 0, used = 1
-        cdef const char* end = p + length
-        cdef bint inside = False
-        cdef unsigned char c
-        cdef uint32_t code
-        cdef char* to
-        if 2 * (end - p) + 16 > self.lower_room:
-            with gil:
-                self.lower_room = 3 * (end - p) + 256
-                self.lower = <char*> reallocate(self.lower, self.lower_room)
-                self.token_room = self.lower_room // 4 + 8  # a word and its space: two bytes
-                self.token = <Token*> reallocate(self.token, self.token_room * sizeof(Token))
-        self.lower[0] = b" "
-        while p < end:
-            c = <unsigned char> p[0]
-            if c < 0x80:
-                p += 1
-                if 65 <= c <= 90:
-                    c += 32
-                if not (97 <= c <= 122 or 48 <= c <= 57 or c == b"_"):
-                    if inside:
-                        inside = False
-                        self.token[words].last = used
-                        words += 1
-                        self.lower[used] = b" "
-                        used += 1
-                    continue
-                if not inside:
-                    inside = True
-                    self.token[words].first = used
-                self.lower[used] = <char> c
-                used += 1
-                continue
-            code = read_utf8(&p)
-            if is_alphanumeric(code):
-                if not inside:
-                    inside = True
-                    self.token[words].first = used
-                to = self.lower + used
-                used += put_utf8(to, lowercase(code)) - to
-            elif inside:
-                inside = False
-                self.token[words].last = used
-                words += 1
-                self.lower[used] = b" "
-                used += 1
-        if inside:
-            self.token[words].last = used
-            words += 1
-            self.lower[used] = b" "
-        return words
-
     cdef int put_chars(self, Text name, int n, Token word) except -1 nogil:
         """Add the character n-grams of a word with a space at each end, or all of it."""
-        cdef const char* first = self.lower + word.first - 1
-        cdef const char* end = self.lower + word.last + 1
+        cdef const char* first = self.tokens.text + word.first - 1
+        cdef const char* end = self.tokens.text + word.last + 1
         cdef const char* p = first
         cdef int count = 0
         while p < end:
@@ -667,48 +574,6 @@ cdef class Transforms(Pieces):
                 first += 1
                 while (<unsigned char> first[0] & 0xC0) == 0x80:
                     first += 1
-        return 0
-
-    cdef int distinct(self, Py_ssize_t first, bint sums) except -1 nogil:
-        """Merge the pieces from `first` on that have the same name; with `sums`, add them up."""
-        cdef Py_ssize_t i, k, n = first, mask, room = 64
-        cdef const Text* text
-        cdef const Text* other
-        cdef uint64_t hash
-        cdef Seen* seen
-        if self.n - first < 2:
-            return 0
-        while room < 2 * (self.n - first):
-            room *= 2
-        if room > self.seen_text_room or self.distinct_runs == <uint32_t> -1:
-            with gil:
-                self.seen_text = <Seen*> reallocate(self.seen_text, room * sizeof(Seen))
-            memset(self.seen_text, 0, room * sizeof(Seen))
-            self.seen_text_room = room
-            self.distinct_runs = 0
-        self.distinct_runs += 1
-        seen = self.seen_text
-        mask = self.seen_text_room - 1
-        for i in range(first, self.n):
-            text = &self.piece[i].text
-            # the seed is unknown to the text's author
-            hash = hash_text(
-                self.arena + text.start, text.length, <uint64_t> <size_t> <void*> seen)
-            k = hash & mask
-            while seen[k].field == self.distinct_runs:
-                other = &self.piece[seen[k].position].text
-                if other.length == text.length and memcmp(
-                        self.arena + other.start, self.arena + text.start, text.length) == 0:
-                    break
-                k = (k + 1) & mask
-            if seen[k].field == self.distinct_runs:
-                if sums:
-                    self.piece[seen[k].position].value += self.piece[i].value
-                continue
-            seen[k] = Seen(self.distinct_runs, <int> n)
-            self.piece[n] = self.piece[i]
-            n += 1
-        self.n = n
         return 0
 
     # Invalid values

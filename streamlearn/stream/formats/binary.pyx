@@ -250,7 +250,7 @@ cdef class BinaryDecoder(TypedDecoder):
         cdef Key* key = self.keys.key + number
         if key.role == DECLARED and reader.transform[key.field].kind == LIST:
             return reader.end_list(key.field, Text(key.name, 0, key.name_length), piece)
-        return reader.distinct(piece, False)
+        return reader.merge_repeated(piece, False)
 
     # Helpers
 
