@@ -21,16 +21,31 @@ cdef extern from "<time.h>" nogil:
     int clock_gettime(int clock, timespec* now)
     enum:
         CLOCK_MONOTONIC
+        CLOCK_PROCESS_CPUTIME_ID
+        CLOCK_THREAD_CPUTIME_ID
 
 cdef enum:
     TICK = 50_000  # microseconds
     MAX_LENGTH = 1024  # bytes of a line
+    MAX_PATIENCE = 20  # times the limit of an exit, if it uses a processor now and then
+
+cdef double PROGRESS = 1e-4  # seconds of a processor; less may be an error of the measurement
+
+
+cdef double seconds_of(int clock) noexcept nogil:
+    cdef timespec now
+    clock_gettime(clock, &now)
+    return now.tv_sec + 1e-9 * now.tv_nsec
 
 
 cdef double seconds_now() noexcept nogil:
-    cdef timespec now
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    return now.tv_sec + 1e-9 * now.tv_nsec
+    return seconds_of(CLOCK_MONOTONIC)
+
+
+cdef double seconds_of_others() noexcept nogil:
+    """Return the processor time of all threads but this one."""
+    cdef double own = seconds_of(CLOCK_THREAD_CPUTIME_ID)
+    return seconds_of(CLOCK_PROCESS_CPUTIME_ID) - own
 
 
 cdef void write_line(int handle, const char* line) noexcept nogil:
@@ -67,6 +82,28 @@ cdef void abort(int signal, int code) noexcept nogil:
 def ignore(int signal):
     """Ignore a signal in any thread, also after Python removed its handlers."""
     set_handler(signal, SIG_IGN)
+
+
+def watch_exit(double seconds, int code, int signal, int handle, bytes overdue):
+    """End the process with this code if it hangs at exit.
+
+    It hangs if no other thread uses a processor for `seconds`. Wall time alone does not tell: on a
+    busy machine, an exit that works may have to wait for a processor much longer than it runs.
+    """
+    cdef const char* overdue_line = overdue
+    cdef double idle = 0.0, total = 0.0, used, before, now, tick, last
+    with nogil:
+        before, last = seconds_now(), seconds_of_others()
+        while idle < seconds and total < MAX_PATIENCE * seconds:
+            usleep(TICK)
+            now, used = seconds_now(), seconds_of_others()
+            tick = min(now - before, 2e-6 * TICK)
+            before = now
+            idle, total = idle + tick, total + tick
+            if used - last > PROGRESS:
+                idle, last = 0.0, used
+        write_line(handle, overdue_line)
+        abort(signal, code)
 
 
 cdef class Heartbeat:

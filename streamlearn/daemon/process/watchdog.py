@@ -7,14 +7,13 @@ dumps the stacks; `kill -USR2 PID` dumps those of a healthy process.
 from __future__ import annotations
 
 import faulthandler
-import math
 import os
 import signal
 import threading
 from typing import Any
 
 from streamlearn.daemon.process.exits import Exit
-from streamlearn.daemon.process.heartbeat import Heartbeat, ignore
+from streamlearn.daemon.process.heartbeat import Heartbeat, ignore, watch_exit
 from streamlearn.daemon.process.log import Log
 
 
@@ -29,47 +28,24 @@ class Watchdog:
 
     def start(self) -> None:
         """Start watching."""
-        handle = self._handle = self._log_descriptor()
-        # At exit the interpreter restores the previous handler of the signal. The default one ends
-        # the process by the signal, without its exit code, so ignore the signal first.
-        faulthandler.unregister(signal.SIGUSR2)
-        ignore(signal.SIGUSR2)
-        faulthandler.register(signal.SIGUSR2, file=handle, all_threads=True)
-        stalled = self._log_line(
+        stalled = log_line(
+            self.log,
             "loop stalled",
             {"seconds": self.seconds, "exit": int(Exit.WATCHDOG), "stacks": "below"},
         )
-        overdue = self._log_line("shutdown timed out", {"stacks": "below"})
         threading.Thread(
             target=self.heartbeat.watch,
             args=(
                 self.seconds,
                 int(Exit.WATCHDOG),
                 int(signal.SIGUSR2),
-                handle,
+                stacks_descriptor(self.log),
                 stalled,
-                overdue,
+                overdue_line(self.log),
             ),
             name="watchdog",
             daemon=True,
         ).start()
-
-    def _log_line(self, event: str, fields: dict[str, Any]) -> bytes:
-        """Format a log line whose time strftime fills in, because Python cannot run then."""
-        line = Log(self.log.style, clock=lambda: 0.0).format_line("error", event, fields)
-        line = line.replace("%", "%%").replace("1970-01-01T", "%Y-%m-%dT", 1)
-        return line.replace("00:00:00", "%H:%M:%S", 1).encode()
-
-    def _log_descriptor(self) -> int:
-        """Duplicate the descriptor of the log, which stays open as long as the process."""
-        try:
-            return os.dup(self.log.stream.fileno())
-        except (OSError, ValueError, AttributeError):  # a log in memory, or none
-            pass
-        try:
-            return os.dup(2)
-        except OSError:
-            return os.open(os.devnull, os.O_WRONLY)
 
     def deadline(self, seconds: float, code: int) -> None:
         """End the process with this code after `seconds`, whatever it is doing."""
@@ -81,10 +57,49 @@ class Watchdog:
 
 
 def exit_within(seconds: float, code: int, log: Log) -> None:
-    """End the process with this code within `seconds`, even if the interpreter hangs at exit.
+    """End the process with this code if the interpreter hangs at exit for `seconds`.
 
-    The interpreter waits for threads and for the exit handlers of libraries.
+    The interpreter waits for threads and for the exit handlers of libraries. Time in which a busy
+    machine lets the process wait for a processor does not count.
     """
-    watchdog = Watchdog(math.inf, log)
-    watchdog.start()
-    watchdog.deadline(seconds, code)
+    threading.Thread(
+        target=watch_exit,
+        args=(seconds, code, int(signal.SIGUSR2), stacks_descriptor(log), overdue_line(log)),
+        name="watchdog",
+        daemon=True,
+    ).start()
+
+
+def overdue_line(log: Log) -> bytes:
+    """Return the line about a process that does not end."""
+    return log_line(log, "shutdown timed out", {"stacks": "below"})
+
+
+def log_line(log: Log, event: str, fields: dict[str, Any]) -> bytes:
+    """Format a log line whose time strftime fills in, because Python cannot run then."""
+    line = Log(log.style, clock=lambda: 0.0).format_line("error", event, fields)
+    line = line.replace("%", "%%").replace("1970-01-01T", "%Y-%m-%dT", 1)
+    return line.replace("00:00:00", "%H:%M:%S", 1).encode()
+
+
+def stacks_descriptor(log: Log) -> int:
+    """Dump stacks to the log at SIGUSR2 from now on; return the descriptor of the log."""
+    handle = log_descriptor(log)
+    # At exit the interpreter restores the previous handler of the signal. The default one ends
+    # the process by the signal, without its exit code, so ignore the signal first.
+    faulthandler.unregister(signal.SIGUSR2)
+    ignore(signal.SIGUSR2)
+    faulthandler.register(signal.SIGUSR2, file=handle, all_threads=True)
+    return handle
+
+
+def log_descriptor(log: Log) -> int:
+    """Duplicate the descriptor of the log, which stays open as long as the process."""
+    try:
+        return os.dup(log.stream.fileno())
+    except (OSError, ValueError, AttributeError):  # a log in memory, or none
+        pass
+    try:
+        return os.dup(2)
+    except OSError:
+        return os.open(os.devnull, os.O_WRONLY)

@@ -152,6 +152,37 @@ process()
         assert "in wait" in done.stderr
 
 
+def test_slow_exit_that_advances_is_not_ended() -> None:
+    # as a process that a busy machine lets run for some milliseconds now and then
+    program = """
+import atexit, sys, time
+import streamlearn.cli.main
+
+def slowly():
+    for _ in range(12):
+        time.sleep(0.1)
+        end = time.process_time() + 0.01
+        while time.process_time() < end:
+            pass
+    print("ended")
+
+atexit.register(slowly)
+streamlearn.cli.main.EXIT_SECONDS = 0.6
+sys.argv[1:] = ["completion", "bash"]
+streamlearn.cli.main.process()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("ended\n")
+
+
 @pytest.mark.parametrize(
     "last",
     [
