@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from streamlearn.errors import (
+    SinkDeniedError,
+    SinkFencedError,
+    SinkNotFoundError,
+    SourceError,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from streamlearn.stream import Records
 
 MAX_PARTITIONS = 8  # partitions named in a message
+# no record causes these, such as a table without the label's column: later ones would fail alike
+NOT_OF_RECORDS = (SourceError, SinkDeniedError, SinkFencedError, SinkNotFoundError)
 
 
 def attach_records(error: Exception, records: Sequence[Records]) -> None:
     """Attach records to an error, unless it has some already."""
     if not hasattr(error, "__notes__"):
-        error.add_note(describe_records(records))
+        error.add_note(describe_records(records, remedy=not isinstance(error, NOT_OF_RECORDS)))
 
 
 def error_message(error: Exception, text: str) -> str:
@@ -30,8 +39,8 @@ def error_message(error: Exception, text: str) -> str:
     return ": ".join([*getattr(error, "__notes__", []), text])
 
 
-def describe_records(records: Sequence[Records]) -> str:
-    """Describe the positions of records, and the option that resumes after them.
+def describe_records(records: Sequence[Records], *, remedy: bool = True) -> str:
+    """Describe the positions of records, and as a `remedy` the option that resumes after them.
 
     >>> from streamlearn.stream import Partition, Records
     >>> print(describe_records([Records(Partition("clicks", 2), [3, 4, 7], [], 8)]))
@@ -44,8 +53,11 @@ def describe_records(records: Sequence[Records]) -> str:
         ranges.append(f"{topic}:{number}:{one.offsets[0]}{last}")
         options.append(f"--skip-to {topic}:{number}:{one.end}")
     more = ", ..." if len(records) > MAX_PARTITIONS else ""
+    places = ", ".join(ranges) + more
+    if not remedy:
+        return places
     several = len(records) > 1 or len(records[0].offsets) > 1
-    remedy = f"{' '.join(options)} resumes after {'them' if several else 'it'}"
+    text = f"{' '.join(options)} resumes after {'them' if several else 'it'}"
     if several:
-        remedy += ", --set source.batch=1 finds the record"
-    return f"{', '.join(ranges)}{more} ({remedy})"
+        text += ", --set source.batch=1 finds the record"
+    return f"{places} ({text})"
