@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamlearn import config
-from streamlearn.daemon.label_monitor import label_hint
+from streamlearn.daemon.label_monitor import Spellings, label_hint
 from streamlearn.engine.events import Events
 from streamlearn.stream import Files, decoded_batches
 from streamlearn.stream.sources.parts import narrow, whole
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from streamlearn.cli.parsing import Options
     from streamlearn.stream import Decoder, Records, Source
+    from streamlearn.stream.formats.fields import Label
 
 POLL_SECONDS = 0.25
 MAX_EXAMPLES = 5  # invalid lines that are printed
@@ -180,4 +181,23 @@ def regression_hint(events: Events) -> str | None:
     return (
         f"the first labels are {numbers:,} distinct numbers, each learned as a class of its own, "
         "which is slow; for numbers use --regression"
+    )
+
+
+def spelling_hint(labels: Sequence[Label]) -> str | None:
+    """Return a hint if classes differ only in case or surrounding spaces.
+
+    >>> print(spelling_hint(["yes", "Yes", "no"]))
+    the labels 'yes', 'Yes' differ only in case or surrounding spaces, and each is a class of its \
+own; repair them, or declare the valid ones (--labels) or the positive ones (--positive)
+    """
+    groups = Spellings().add(labels)
+    if not groups:
+        return None
+    listed = " and ".join(", ".join(map(repr, group)) for group in groups[:MAX_EXAMPLES])
+    more = ", .." if len(groups) > MAX_EXAMPLES else ""
+    return (
+        f"the labels {listed}{more} differ only in case or surrounding spaces, and each is a class "
+        "of its own; repair them, or declare the valid ones (--labels) or the positive ones "
+        "(--positive)"
     )

@@ -1,4 +1,4 @@
-"""Warn of streams without labels, or without positive ones: often a misspelled field or value."""
+"""Warn of missing labels, or positive ones, and of labels spelled in several ways."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from streamlearn.daemon.process.log import Log
     from streamlearn.stream import Decoder
+    from streamlearn.stream.formats.fields import Label
     from streamlearn.stream.formats.label_set import LabelSet
 
 UNLABELED_RUN = 1000  # consecutive events without a label
 MAX_FIELDS = 1000  # field names compared with the label field
+SPELLING_REMEDY = (
+    "repair the labels, or declare which are valid (format.labels) or positive (format.positive)"
+)
 
 
 class LabelMonitor:
@@ -22,6 +28,7 @@ class LabelMonitor:
         self.log = log
         self.logged = False
         self.logged_negative = False
+        self.spellings = Spellings()
 
     def check_run(self, events: int, decoder: Decoder) -> None:
         """Log a long run of unlabeled events, once until a label occurs."""
@@ -50,6 +57,39 @@ class LabelMonitor:
             positive=declared,
             labels=labels.negative_values,
         )
+
+    def check_spelling(self, labels: LabelSet) -> None:
+        """Log new labels that differ from others only in case or surrounding spaces."""
+        if not labels.declared and (alike := self.spellings.add(labels.labels)):
+            self.log.warning("labels spelled alike", labels=alike, remedy=SPELLING_REMEDY)
+
+
+class Spellings:
+    """Find labels that differ only in case or surrounding spaces, in a list that grows.
+
+    >>> spellings = Spellings()
+    >>> spellings.add(["yes", "no"]), spellings.add(["yes", "no", "Yes", "YES ", "maybe", 1])
+    ([], [['yes', 'Yes', 'YES ']])
+    >>> spellings.add(["yes", "no", "Yes", "YES ", "maybe", 1])
+    []
+    """
+
+    def __init__(self) -> None:
+        self._checked = 0
+        self._groups: dict[str, list[Label]] = {}
+
+    def add(self, labels: Sequence[Label]) -> list[list[Label]]:
+        """Return the groups of labels spelled alike that have grown since the last call."""
+        grown: dict[str, list[Label]] = {}
+        for label in labels[self._checked :]:
+            if isinstance(label, str | bool):
+                key = str(label).strip().casefold()
+                group = self._groups.setdefault(key, [])
+                group.append(label)
+                if len(group) > 1:
+                    grown[key] = group
+        self._checked = len(labels)
+        return [group.copy() for group in grown.values()]
 
 
 def label_hint(decoder: Decoder) -> dict[str, Any]:

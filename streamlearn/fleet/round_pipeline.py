@@ -76,6 +76,7 @@ class RoundPipeline(Pipeline):
         self.notify(Observer.on_batch, self._batch(records))
         self.report_diverged()
         self.label_monitor.check_run(self.counts.since_label, self.event_reader.decoder)
+        self.label_monitor.check_spelling(self.event_reader.labels)
 
     def _merge(self, learner: Learner, learned: Sequence[Learned]) -> ModelMove:
         """Merge what was learned, and add the scores; return how the model moved."""

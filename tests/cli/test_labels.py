@@ -140,3 +140,27 @@ def test_a_delimiter_is_named_as_it_is_given(
     path.write_text("word;clicked\nw;1\n")
     assert main(["train", str(path), "--label", "clicked", "--no-guess"]) == 2
     assert "--delimiter" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["train"], ["evaluate", "--seconds", "0.1"]])
+@pytest.mark.parametrize(
+    ("labels", "options", "named"),
+    [
+        (["yes", "Yes", "NO", "no", "yes "], [], ["'yes'", "'Yes'", "'NO'", "'yes '"]),
+        (["yes", "Yes", "NO", "no"], ["--positive", "yes", "--positive", "Yes"], []),
+        (["yes", "no"], [], []),
+    ],
+)
+def test_labels_spelled_alike_are_named(
+    command: list[str],
+    labels: list[str],
+    options: list[str],
+    named: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = written(tmp_path / "a.jsonl", labels)
+    assert main([command[0], path, *command[1:], "--label", "y", *options]) == 0
+    said = capsys.readouterr().err
+    assert all(one in said for one in named)
+    assert ("--positive" in said) == bool(named)

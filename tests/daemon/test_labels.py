@@ -481,3 +481,30 @@ def test_run_that_waits_for_delayed_labels_succeeds(tmp_path: Path) -> None:
     assert one.code == Exit.OK
     assert one.log.lines("no labels") == []
     assert one.board("events_since_label") == {}
+
+
+def test_a_table_without_the_label_gives_no_advice_to_skip_records(tmp_path: Path) -> None:
+    one = Daemon(tmp_path, [b"x,z", b"1,2", b"3,4"], **{"format.kind": "csv"})
+    one.given.pop("format.id")
+    one.run()
+    assert one.code == Exit.USAGE
+    reason = one.log.lines("stopped")[0]["reason"]
+    assert "events.jsonl" in reason
+    assert "'y'" in reason
+    assert "skip-to" not in reason
+    assert "batch" not in reason
+
+
+def test_labels_spelled_alike_are_logged(tmp_path: Path) -> None:
+    lines = stream(300, ("yes", "Yes", "NO", "no"), stray="yes ")
+    one = Daemon(tmp_path / "several", lines)
+    one.run()
+    groups = [
+        set(group) for line in one.log.lines("labels spelled alike") for group in line["labels"]
+    ]
+    assert {"yes", "Yes"} <= groups[0] | groups[1]
+    assert {"yes", "Yes", "yes "} in groups
+    assert {"no", "NO"} in groups
+    declared = Daemon(tmp_path / "declared", lines, **{"format.positive": ["yes", "Yes", "yes "]})
+    declared.run()
+    assert declared.log.lines("labels spelled alike") == []

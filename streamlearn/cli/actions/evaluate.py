@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn import config, regret
 from streamlearn.cli import chart
-from streamlearn.cli.decoded_batches import Pass, require_labels
+from streamlearn.cli.decoded_batches import Pass, require_labels, spelling_hint
 from streamlearn.cli.guessing import understand, with_delimiter
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.cli.progress import Bar
@@ -156,6 +156,8 @@ def run(options: Options) -> int:
         interrupted = not learn(batches, entries, last)
     for line in batches.examples:
         sys.stderr.write(f"invalid: {line}\n")
+    if not options.labels and (hint := spelling_hint(decoder.labels.labels)):
+        sys.stderr.write(f"streamlearn evaluate: {hint}\n")
     if not interrupted:
         events = max(one.loss.events for one in entries)
         require_labels(settings, batches.events, events, decoder, options)

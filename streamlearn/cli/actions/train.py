@@ -16,7 +16,13 @@ import numpy as np
 
 from streamlearn import config
 from streamlearn.cli import saved_models, waiting
-from streamlearn.cli.decoded_batches import Pass, no_labels, regression_hint, require_labels
+from streamlearn.cli.decoded_batches import (
+    Pass,
+    no_labels,
+    regression_hint,
+    require_labels,
+    spelling_hint,
+)
 from streamlearn.cli.guessing import Guesses, understand, with_delimiter
 from streamlearn.cli.holdout import tested, training_records
 from streamlearn.cli.parsing import INTERRUPTED
@@ -107,6 +113,8 @@ def report(
         positives = " or ".join(map(repr, options.positive))
         warn(f"no label is {positives} (--positive): all events were learned as negative")
     if isinstance(trainer.model, LinearClassifier) and trainer.learned:
+        if not options.labels:
+            warn(spelling_hint(trainer.model.labels))
         weighted = set(trainer.model.class_weight or {})
         for label in sorted(weighted.difference(trainer.model.labels), key=str):
             warn(f"no label is {label!r} (--class-weight)")
