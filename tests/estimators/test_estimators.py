@@ -896,7 +896,11 @@ def test_contributions_add_up_to_the_score(model: Any, classes: int) -> None:
         model.explain_one(x)[0][:3]
         == max(model.explain_one(x), key=lambda one: abs(one.contribution))[:3]
     )
-    assert len(model.debug_one(x).splitlines()) == 1 + len(model.explain_one(x))
+    head, *rows = (line.split() for line in model.debug_one(x, decimals=3).splitlines())
+    assert head == ["Name", "Value", "Weight", "Contribution"]
+    assert [row[0] for row in rows] == [one.name or "Intercept" for one in model.explain_one(x)]
+    for row, one in zip(rows, model.explain_one(x), strict=True):
+        assert [float(text) for text in row[1:]] == pytest.approx(one[1:], abs=5e-4)
     if isinstance(scores, dict):
         with pytest.raises(ValueError, match="not one of"):
             model.explain_one(x, "unknown")
