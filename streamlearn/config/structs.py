@@ -671,7 +671,7 @@ class RunConfig(Section, frozen=True):
         str | None,
         about(
             '"end", a number of events, or an ISO 8601 time; if not set, runs until it is stopped '
-            "or standard input ends"
+            "or standard input ends; at the end of files it waits to be stopped"
         ),
     ] = None
     watchdog_seconds: Annotated[

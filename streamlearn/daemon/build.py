@@ -175,6 +175,13 @@ def ownership(checkpoint: config.CheckpointConfig, log: Log) -> Ownership:
     )
 
 
+def is_finite(source: object) -> bool:
+    """Tell whether a source ends for good; a topic goes on after its present end."""
+    if isinstance(source, config.FileSourceConfig):
+        return not source.follow
+    return isinstance(source, config.SyntheticSourceConfig)  # it may have a last event
+
+
 def policy(
     settings: config.Config,
     reset: Collection[str],
@@ -191,6 +198,7 @@ def policy(
         shutdown_seconds=run.shutdown_seconds,
         begin=begin,
         until=UntilCount(0) if begin else parse_until(until),
+        finite=is_finite(settings.source),
         skip_to=skip_to,
         reset=reset,
         input_settings=input_settings(settings),

@@ -60,6 +60,7 @@ class Policy:
     shutdown_seconds: float
     begin: bool = False
     until: Until = field(default_factory=Until)
+    finite: bool = False  # whether nothing follows once the source has ended
     skip_to: Mapping[Partition, int] = field(default_factory=dict)
     reset: Collection[str] = ()
     input_settings: Mapping[str, str] = field(default_factory=dict)  # see `build.input_settings`
@@ -90,6 +91,7 @@ class Loop:
         self.stop_requested = threading.Event()
         self.checkpointer: Checkpointer | None = None
         self._last_tick = 0.0
+        self._logged_end = False
         self._counts_at_start = Counts()
         for sink in sinks:
             if isinstance(sink, BlockingSink):
@@ -278,7 +280,18 @@ class Loop:
                 self._update_status()
                 return
             if not polled and source.ended():  # its poll returns immediately
+                self._log_end()
                 self.stop_requested.wait(max(POLL_SECONDS - seconds, 0.0))
+
+    def _log_end(self) -> None:
+        """Log, once, that nothing is left to read, if the daemon does not end by itself."""
+        if self.policy.finite and not self._logged_end:
+            self._logged_end = True
+            self.log.info(
+                "all records read",
+                records=self.pipeline.counts.records,
+                waiting="until stopped (SIGTERM, Ctrl-C); --until end stops here",
+            )
 
     def _wait_for_output(self) -> None:
         """Keep the watchdog quiet while an output is full, up to the maximum checkpoint age."""

@@ -153,6 +153,33 @@ def test_loop_does_not_spin_at_the_end_of_its_source(tmp_path: Path) -> None:
     assert len(waits) == 1
 
 
+@pytest.mark.parametrize("follow", [False, True])
+def test_end_of_files_is_logged_once(tmp_path: Path, follow: bool) -> None:
+    path, log = tmp_path / "a.jsonl", MemoryLog()
+    path.write_bytes(b'{"x":1,"y":0}\n{"x":2,"y":1}\n')
+    given = {
+        "source": {"kind": "file", "paths": [str(path)], "follow": follow},
+        "format.label": "y",
+        "learner": [{"name": "it"}],
+        "telemetry.port": 0,
+        "regret.enabled": False,
+    }
+    loop = build.loop(config.parse("", overrides=given), log)
+    polls = itertools.count()
+    poll = loop.source.poll
+
+    def impatient(seconds: float) -> list[Records]:
+        if next(polls) == 4:
+            loop.stop_requested.set()
+        return poll(min(seconds, 0.01))
+
+    loop.source.poll = impatient  # type: ignore[method-assign]
+    assert loop.run() == Exit.OK
+    lines = log.lines("all records read")
+    assert [line["records"] for line in lines] == ([] if follow else [2])
+    assert follow or "--until end" in lines[0]["waiting"]
+
+
 def test_until_stops_at_a_record_time(tmp_path: Path) -> None:
     loop = make_loop(tmp_path, Timed(2, 500), until="1970-01-01T00:00:01.123Z")
     assert loop.run() == Exit.OK
