@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from streamlearn.cli.parsing import Options
 
 
+NOTHING_MEASURED = (
+    "nothing is measured yet: in the newest checkpoint, no event has both a label and the score "
+    "that was served"
+)
+
+
 def run(options: Options) -> int:
     """Change what is served, or show it."""
     if (options.promoted is not None) != (options.action == "promote"):
@@ -27,14 +33,16 @@ def run(options: Options) -> int:
             else f"unexpected argument {options.promoted!r}"
         )
     if options.action == "arms":
-        return show_rows(arms(options), options, "no served event has a label yet")
+        return show_rows(arms(options), options, NOTHING_MEASURED)
     path = snapshots_of(options)
     if options.action == "history":
         changes = [msgspec.to_builtins(one) for one in promotions.history(path)]
         return show_rows(changes, options, "nothing was promoted: the configuration decides")
     if options.action == "promote":
         require(path, options.promoted)
-        promotions.promote(path, options.promoted)
+        if promotions.promote(path, options.promoted) is None:
+            sys.stdout.write(f"{options.promoted} is promoted already; nothing changed\n")
+            return 0
     else:
         promotions.revert(path)
     now = promotions.current(promotions.history(path))

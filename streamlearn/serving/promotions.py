@@ -52,8 +52,8 @@ def current(changes: list[Promotion]) -> str | None:
     return changes[-1].learner if changes else None
 
 
-def promote(directory: Path, learner: str) -> Promotion:
-    """Let a learner serve everybody.
+def promote(directory: Path, learner: str) -> Promotion | None:
+    """Let a learner serve everybody; return None, and change nothing, if it does already.
 
     >>> import tempfile; from pathlib import Path
     >>> directory = Path(tempfile.mkdtemp())
@@ -63,7 +63,11 @@ def promote(directory: Path, learner: str) -> Promotion:
     ['sparse', None]
     >>> [change.action for change in history(directory)]
     ['promote', 'promote', 'revert', 'revert']
+    >>> promote(directory, "sparse") is None, promote(directory, "sparse") is None
+    (False, True)
     """
+    if current(history(directory)) == learner:
+        return None
     return append(directory, "promote", learner)
 
 

@@ -7,6 +7,8 @@ import httpx
 import pytest
 
 from streamlearn.cli.main import main
+from streamlearn.daemon.served_loss import ServedLosses
+from streamlearn.estimators import checkpoints
 from streamlearn.serving.split import Split, bucket_of, number_of
 from tests.serving.conftest import model, publish, running
 
@@ -75,6 +77,9 @@ def test_arms_and_promotions(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert "arm" not in named
         mine = next(user for user, arm in expected.items() if arm == "one")
         assert main(["serve", "promote", str(config), "two"]) == 0
+        capsys.readouterr()
+        assert main(["serve", "promote", str(config), "two"]) == 0
+        assert "already" in capsys.readouterr().out
         wait_for("two", mine)
         assert {ask(client, user)["arm"] for user in users} == {"one", "two"}
         assert 'streamlearn_serve_promoted{learner="two"} 1.0' in client.get("/metrics").text
@@ -88,3 +93,16 @@ def test_arms_and_promotions(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["serve", "history", str(config)]) == 0
     printed = capsys.readouterr().out
     assert printed.index("promote") < printed.index("revert")
+
+
+def test_arms_without_scores_are_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    losses = ServedLosses()
+    losses.number_of("one", "one")  # was served, and never measured
+    state = {"observers": {"served": {"losses": losses.state()}}}
+    monkeypatch.setattr(checkpoints, "newest", lambda path: (path, state))
+    assert main(["serve", "arms", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "label and the score" in said
+    assert "newest checkpoint" in said
