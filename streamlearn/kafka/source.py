@@ -200,7 +200,7 @@ class KafkaSource:
     def _forget(self, news: TopicChanges) -> None:
         gone = [partition for partition in self._ends if partition.topic in news.gone]
         if gone:
-            log.warning("topics deleted: %s", ", ".join(news.gone))
+            log.warning("topics deleted", extra={"topics": ", ".join(news.gone)})
             self._live().drop(gone)
             self._backlog.drop(gone)
             self._holding().drop(gone)
@@ -315,11 +315,11 @@ class KafkaSource:
             if count:
                 self._lost[partition] = self._lost.get(partition, 0) + count
                 log.warning(
-                    "records deleted before they were read in %s/%d: %d",
-                    partition.topic,
-                    partition.number,
-                    count,
-                )
+                    "records deleted before they were read",
+                    extra={
+                        "topic": partition.topic, "partition": partition.number, "records": count,
+                    },
+                )  # fmt: skip
 
     # -- several processes ------------------------------------------------------------------------
 

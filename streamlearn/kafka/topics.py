@@ -71,9 +71,7 @@ class TopicSelection:
                 f"kafka at {bootstrap}: no topic {', '.join(map(repr, missing))}; {like}"
             )
         if not cluster.topics:
-            log.warning(
-                "waiting for a topic that matches %r", self.pattern, extra={"at": bootstrap}
-            )
+            log.warning("waiting for topics", extra={"pattern": self.pattern, "at": bootstrap})
 
 
 def identity_of(cluster: Cluster) -> dict[str, str]:
@@ -179,14 +177,14 @@ class TopicWatcher:
         except SourceError as error:
             if self._silent_since is None:
                 self._silent_since = time.monotonic()
-                log.warning("broker unreachable: %s", error)
+                log.warning("broker unreachable", extra={"error": str(error)})
         except Exception as error:  # noqa: BLE001 -- a thread's error is the loop's
             self._error = error
         else:
             if self._silent_since is not None:
                 seconds = time.monotonic() - self._silent_since
                 self._silent_since = None
-                log.warning("broker reachable again after %.1f s", seconds)
+                log.warning("broker reachable again", extra={"seconds": round(seconds, 1)})
 
     def _try_commit(self) -> None:
         positions, self._positions = self._positions, None
@@ -194,7 +192,7 @@ class TopicWatcher:
             try:
                 self._reader.commit(positions)
             except Exception as error:  # noqa: BLE001 -- lag tools are optional
-                log.warning("commit for lag tools failed: %s", error)
+                log.warning("commit for lag tools failed", extra={"error": str(error)})
 
     def _look(self) -> None:
         cluster = self._selection.look(self._reader)

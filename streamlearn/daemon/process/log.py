@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 LEVELS = ("debug", "info", "warning", "error")
 REPEAT_SECONDS = 10.0
+OWN = __name__.partition(".")[0]
+# attributes of a log record that are not `extra`
+STANDARD = {*vars(logging.makeLogRecord({})), "message", "taskName"}
 MAX_LENGTH = 2_000  # characters of a value; a hostile record may have any size
 
 
@@ -142,7 +145,19 @@ def log_failed_threads(log: Log) -> Callable[[threading.ExceptHookArgs], object]
 
 
 class LibraryLogHandler(logging.Handler):
-    """Forward warnings of libraries to the daemon's log, rate-limited by their origin."""
+    """Forward warnings of libraries to the daemon's log, rate-limited by their origin.
+
+    Those of this one are events of their own, whose `extra` are the fields.
+
+    >>> handler = LibraryLogHandler(Log(stream=sys.stdout, clock=lambda: 0.0))
+    >>> own, other = logging.Logger("streamlearn.kafka.topics"), logging.Logger("urllib3")
+    >>> own.addHandler(handler), other.addHandler(handler)
+    (None, None)
+    >>> own.warning("topic deleted", extra={"topic": "clicks"})
+    00:00:00 warning  topic deleted  topic=clicks
+    >>> other.warning("retry %d", 3)
+    00:00:00 warning  library message  name=urllib3 text="retry 3"
+    """
 
     def __init__(self, log: Log) -> None:
         super().__init__(logging.WARNING)
@@ -156,4 +171,8 @@ class LibraryLogHandler(logging.Handler):
         except Exception:  # noqa: BLE001 - the message and its arguments do not match
             text = str(record.msg)
         kind = f"{record.name}:{record.lineno}"
-        self.log.rate_limited(kind, level, "library message", name=record.name, text=text)
+        if record.name.partition(".")[0] == OWN:
+            fields = {name: value for name, value in vars(record).items() if name not in STANDARD}
+            self.log.rate_limited(kind, level, text, **fields)
+        else:
+            self.log.rate_limited(kind, level, "library message", name=record.name, text=text)

@@ -365,7 +365,7 @@ def _where(partition: Partition) -> str:
 
 def _log_commit(error: KafkaError | None, _: list[TopicPartition]) -> None:
     if error is not None:
-        log.warning("commit for lag tools failed: %s", error.str())
+        log.warning("commit for lag tools failed", extra={"error": error.str()})
 
 
 def _partition(message: Message) -> Partition:

@@ -187,7 +187,7 @@ class KafkaPythonReader:
             if not ahead:
                 raise SourceError(f"kafka: {reason}") from error
             raise unreadable(*ahead[min(ahead)]) from error
-        log.warning("unreadable records, repairs enabled: %s", reason)
+        log.warning("unreadable records, repairs enabled", extra={"error": reason})
         self._unreadable = {}
         paused = self._consumer.paused()
         self._consumer.close(autocommit=False, timeout_ms=1000)
