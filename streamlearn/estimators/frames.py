@@ -6,6 +6,7 @@ pandas is imported only if a data frame is given.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import narwhals.stable.v2 as nw
@@ -51,12 +52,12 @@ class Frame:
     """
 
     def __init__(self, X: Any) -> None:
-        frame = nw.from_native(X, eager_only=True)
+        frame = data_frame(X)
+        if frame is None:
+            raise ValueError(f"X must be a data frame, got {type(X).__name__}")
         self.native = X
         self.n = len(frame)
         self.is_pandas = frame.implementation.is_pandas_like()
-        if self.is_pandas and not X.columns.is_unique:
-            raise InvalidEventError("two columns of the data frame have the same name")
 
     def rows(self, engine: EventLearner, *, grow: bool, weights: Array | None = None) -> Rows:
         """The rows; `grow`: new names of those that have a weight get slots."""
@@ -97,14 +98,35 @@ class Chunk:
 
 def chunks(X: Any, aside: AbstractSet[str] = frozenset()) -> Iterator[Chunk]:
     """Yield the rows of what hands over batches of columns, a limited number at a time."""
+    data_frame(X)  # refuses columns of the same name
     for batch in batches(X):
         for start in range(0, len(batch), CHUNK):
             yield Chunk(batch.part(start, min(start + CHUNK, len(batch))), aside)
 
 
+def data_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """Return a data frame as narwhals sees it, None for anything else.
+
+    InvalidEventError if two columns have the same name, which only some libraries allow.
+    """
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        twice = next(name for name, count in Counter(column_names(X)).items() if count > 1)
+        raise InvalidEventError(
+            f"two columns of the data frame have the name {twice!r}: rename one"
+        ) from None
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def column_names(X: Any) -> list[Hashable]:
+    """Return the names of the columns of a data frame; in pyarrow, `columns` are their values."""
+    return list(getattr(X, "column_names", X.columns))
+
+
 def is_stream(X: Any) -> bool:
     """Return whether columns come batch by batch: X is not a data frame, but hands over columns."""
-    if isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame):
+    if data_frame(X) is not None:
         return False
     if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
         raise ValueError(
@@ -156,14 +178,14 @@ def series(values: list[Any], name: Hashable, X: Any) -> Any:
 
 def is_pandas(X: Any) -> bool:
     """Return whether X is a data frame of pandas, or of a library like it."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return isinstance(frame, nw.DataFrame) and frame.implementation.is_pandas_like()
+    frame = data_frame(X)
+    return frame is not None and frame.implementation.is_pandas_like()
 
 
 def backend(X: Any) -> Any:
     """Return what makes data frames like X; pyarrow if X is a stream."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    return frame.implementation if isinstance(frame, nw.DataFrame) else "pyarrow"
+    frame = data_frame(X)
+    return "pyarrow" if frame is None else frame.implementation
 
 
 def matrix(X: Any) -> Any:

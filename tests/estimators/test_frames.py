@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import streamlearn as sl
+from streamlearn.errors import InvalidEventError
 from streamlearn.estimators import model_file
 
 if TYPE_CHECKING:
@@ -146,3 +148,26 @@ def test_rows_before_a_diverging_row_are_learned() -> None:
     with pytest.raises(sl.DivergenceError):
         model.learn_many(pd.DataFrame({"a": [1e60] * 50}), pd.Series([1.0] * 50))
     assert 0 < model.steps < 50
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda model, X: model.learn_many(X, [True, False]),
+        lambda model, X: model.predict_many(X),
+        lambda model, X: model.predict_proba_many(X),
+        lambda model, X: model.learn_arrow(X, "y"),
+    ],
+    ids=["learn_many", "predict_many", "predict_proba_many", "learn_arrow"],
+)
+def test_columns_of_one_name_are_refused_and_named(library: str, use: Any) -> None:
+    X: Any = pd.DataFrame([[1.0, 2.0, 0], [3.0, 4.0, 1]], columns=["twice", "twice", "y"])
+    if library == "pyarrow":
+        values = [X.iloc[:, k].to_numpy() for k in range(3)]
+        X = pa.Table.from_arrays([pa.array(one) for one in values], names=list(X.columns))
+    model = sl.LinearClassifier()
+    model.learn_one({"a": 1.0}, True)
+    with pytest.raises(InvalidEventError, match="'twice'"):
+        use(model, X)
+    assert model.steps == 1
