@@ -21,6 +21,7 @@ from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 from starlette.testclient import TestClient
 
+import streamlearn as sl
 from streamlearn.cli.main import main
 from streamlearn.serving import Snapshot
 from streamlearn.serving.http.app import application
@@ -114,6 +115,43 @@ def test_refused(client: httpx.Client, path: str, body: bytes, status: int) -> N
     answer = client.post(path, content=body)
     assert answer.status_code == status
     assert answer.json()["error"]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("datatype", "value", "told"),
+    [
+        ("XX", 1, "FP32"),
+        ("fp32", 1, "FP32"),
+        ("FP32", "1", "numbers"),
+        ("FP64", True, "numbers"),
+        ("INT64", 1.5, "integers"),
+        ("BOOL", 1, "true"),
+        ("BYTES", 1, "texts"),
+        ("BYTES", ["x"], "texts"),
+        ("FP32", 1, ""),
+        ("UINT8", 1, ""),
+        ("BOOL", False, ""),
+        ("BYTES", None, ""),
+    ],
+)
+def test_values_are_of_their_datatype(
+    client: httpx.Client, datatype: str, value: Any, told: str
+) -> None:
+    one = {"name": "age", "shape": [2], "datatype": datatype, "data": [None, value]}
+    answer = client.post("/v2/models/default/infer", json={"inputs": [one]})
+    assert answer.status_code == (400 if told else 200)
+    if told:
+        assert told in answer.json()["error"]["reason"]
+
+
+def test_there_is_no_label_before_the_first_one(tmp_path: Path) -> None:
+    publish(tmp_path, sl.LinearClassifier(), 1, "default")
+    body = {"inputs": [{"name": "age", "shape": [2], "datatype": "FP64", "data": [1.0, 2.0]}]}
+    with running(str(tmp_path)) as (_, client):
+        found = client.post("/v2/models/default/infer", json=body).json()
+        about = client.get("/v2/models/default").json()
+    assert [one["name"] for one in found["outputs"]] == ["score"]
+    assert [one["name"] for one in about["outputs"]] == ["score"]
 
 
 def test_open_inference(client: httpx.Client) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,6 +11,7 @@ from msgspec import UNSET
 from streamlearn.features import Names
 from streamlearn.features.fields import Auto, Ignore, Interaction, Number
 from streamlearn.features.fields.spec import OTHERS
+from streamlearn.features.pieces import short_repr
 from streamlearn.quality.importance import field_of
 from streamlearn.serving.http.predicting import Prediction, Refusal
 from streamlearn.serving.http.reading import RequestError
@@ -20,6 +22,14 @@ if TYPE_CHECKING:
     from streamlearn.features import Reader
     from streamlearn.serving.http.predicting import Predictor
 
+INTEGERS = [f"{sign}INT{bits}" for sign in ("U", "") for bits in (8, 16, 32, 64)]
+# the datatypes of the protocol: what they take, and its types in JSON
+DATATYPES: dict[str, tuple[str, set[type]]] = {
+    "BOOL": ("true or false", {bool, NoneType}),
+    **dict.fromkeys(INTEGERS, ("integers", {int, NoneType})),
+    **dict.fromkeys(("FP16", "FP32", "FP64"), ("numbers", {int, float, NoneType})),
+    "BYTES": ("texts", {str, NoneType}),
+}
 MOST_NAMES = 10_000  # of which the fields of a model are read, if they are not declared
 
 
@@ -52,6 +62,7 @@ def read(body: bytes, most: int) -> tuple[InferenceRequest, list[bytes]]:
         raise RequestError(400, "inputs are missing: give one for each field")
     count = len(request.inputs[0].data)
     for one in request.inputs:
+        check_values(one)
         flat = one.shape in ([count], [count, 1])
         if not flat or len(one.data) != count:
             raise RequestError(
@@ -68,17 +79,43 @@ def read(body: bytes, most: int) -> tuple[InferenceRequest, list[bytes]]:
     return request, [msgspec.json.encode(dict(zip(names, row, strict=True))) for row in rows]
 
 
+def check_values(given: Tensor) -> None:
+    """Raise RequestError unless the values are of the datatype, or null where there is none.
+
+    >>> check_values(Tensor("age", [2], "FP32", [31, None]))
+    >>> check_values(Tensor("age", [1], "FP32", ["31"]))
+    Traceback (most recent call last):
+    streamlearn.serving.http.reading.RequestError: input 'age': FP32 takes numbers, got '31'
+    """
+    expected = DATATYPES.get(given.datatype)
+    if expected is None:
+        raise RequestError(
+            400,
+            f"input {given.name!r} has the datatype {given.datatype!r}: expected one of "
+            f"{', '.join(DATATYPES)}",
+        )
+    text, kinds = expected
+    if not {*map(type, given.data)} <= kinds:
+        wrong = next(value for value in given.data if type(value) not in kinds)
+        raise RequestError(
+            400, f"input {given.name!r}: {given.datatype} takes {text}, got {short_repr(wrong)}"
+        )
+
+
 def outputs(predictor: Predictor, found: Sequence[Prediction | Refusal]) -> list[Tensor]:
-    """Return the outputs: label or value, score, and probability if there is one."""
+    """Return the outputs: label or value, score, and probability if there is one.
+
+    Tensors have no null, so there is no label before the model has learned one.
+    """
     for number, one in enumerate(found):
         if isinstance(one, Refusal):
             raise RequestError(400, f"event {number}: {one.error.reason}")
     good = [one for one in found if isinstance(one, Prediction)]
     names = predictor.names
     tensors = []
-    if predictor.classes:
+    if predictor.classes and predictor.labels:
         tensors.append(tensor("label", [one.label for one in good], predictor.labels))
-    else:
+    elif not predictor.classes:
         tensors += columns("value", [one.value for one in good], names)
     tensors += columns("score", [one.score for one in good], names)
     if good and all(one.id is not UNSET for one in good):

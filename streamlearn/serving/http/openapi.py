@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import streamlearn
+from streamlearn.serving.http.inference import DATATYPES
 
 if TYPE_CHECKING:
     from streamlearn.serving.http.options import Options
@@ -107,7 +108,7 @@ SCHEMAS: dict[str, Any] = {
         "properties": {
             "name": TEXT,
             "shape": {"type": "array", "items": {"type": "integer"}},
-            "datatype": TEXT,
+            "datatype": {"enum": list(DATATYPES)},
             "data": {"type": "array", "items": {}},
         },
     },
