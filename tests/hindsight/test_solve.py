@@ -64,6 +64,14 @@ def test_bad_input_is_rejected_by_name(changes: Any, named: str) -> None:
         solve(**given)
 
 
+@pytest.mark.parametrize("method", ["lbfgs", "owlqn"])
+def test_a_memory_of_one_step_is_enough(method: str) -> None:
+    options: Any = {"method": method, "gap": 1e-6}
+    found = solve(X, Y, L.Logistic(), P.L2(0.1), memory=1, **options)
+    expected = solve(X, Y, L.Logistic(), P.L2(0.1), **options)
+    assert found.objective == pytest.approx(expected.objective, rel=1e-5)
+
+
 def test_an_unsupported_penalty_is_rejected_with_the_methods_that_support_it() -> None:
     with pytest.raises(ValueError, match="use method='newton' or 'owlqn'"):
         solve(X, Y, L.Logistic(), P.L1(0.1), method="lbfgs")
