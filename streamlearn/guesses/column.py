@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from streamlearn.stream.formats.csv import with_point
+from streamlearn.stream.formats.csv import dots, with_point
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -135,7 +135,8 @@ def is_number(value: Any) -> bool:
 def columns_of(rows: Iterable[Mapping[str, Any]]) -> list[Column]:
     """Return the columns of rows; inner fields have dotted names.
 
-    >>> [column.name for column in columns_of([{"user": {"id": 1}}, {"ad": "shoes"}])]
+    >>> rows = [{"user": None}, {"user": {"id": 1}}, {"ad": "shoes"}]
+    >>> [column.name for column in columns_of(rows)]
     ['user.id', 'ad']
     """
     found: dict[str, dict[int, Any]] = {}
@@ -146,7 +147,12 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> list[Column]:
             if value is not None and value == value:  # noqa: PLR0124 - NaN is not
                 kept[count] = value
         count += 1
-    return [Column(name, [values.get(i) for i in range(count)]) for name, values in found.items()]
+    outer = {name[:end] for name in found for end in dots(name)[:-1]}
+    return [
+        Column(name, [values.get(i) for i in range(count)])
+        for name, values in found.items()
+        if values or name not in outer  # an object that some rows lack is no field of its own
+    ]
 
 
 def flat(row: Mapping[str, Any], before: str) -> Iterable[tuple[str, Any]]:

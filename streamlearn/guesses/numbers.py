@@ -61,12 +61,15 @@ def day(column: Column, x: Array) -> Guess | None:
 
 
 def key(column: Column, x: Array) -> Guess | None:
-    """No value occurs twice, and that is no chance: nothing can be learned from one row."""
+    """No value occurs twice, or decimals grow by row: nothing can be learned from one row."""
+    whole = is_whole(x)
+    if not column.is_unique and (whole or column.distinct <= FEW):
+        return None
+    if shapes.is_straight(x):  # decimals may repeat when they are rounded
+        unique = "unique, " if column.is_unique else ""
+        return Guess(Ignore(), f"{unique}{'ascending' if x[-1] > x[0] else 'descending'} by row")
     if not column.is_unique:
         return None
-    whole = is_whole(x)
-    if shapes.is_straight(x):
-        return Guess(Ignore(), f"unique, {'ascending' if x[-1] > x[0] else 'descending'} by row")
     if whole and means_id(column.name):
         return Guess(Ignore(), "unique integers, named as an id")
     if whole and (shapes.is_key(x, column.distinct) or shapes.is_spread_evenly(x)):

@@ -57,6 +57,9 @@ KINDS: dict[str, tuple[str, list[Any], str]] = {
     "one number": ("a", [3] * N, "category"),
     "several types": ("a", some(np.arange(N) % 7)[: N // 2] + ["x", "y"] * (N // 4), "category"),
     "floats": ("a", some(rng.normal(size=N)), "number"),
+    "evenly growing decimals": ("a", [round(0.1 * n, 1) for n in range(N)], "ignore"),
+    "rounded ones, which repeat": ("a", [round(0.04 * n, 1) for n in range(N)], "ignore"),
+    "few decimals, in order": ("a", [n * 5 // N / 2 for n in range(N)], "number"),
     "numbers in text": ("a", [f"{x:.3f}" for x in rng.normal(5.0, 1.0, N)], "number"),
     "numbers and a little text": ("a", [*some(rng.normal(size=N - 9)), *["n/k"] * 9], "number"),
     "heavy tail": ("a", some(HEAVY), "number"),
@@ -170,7 +173,11 @@ def test_dates_whose_order_is_not_clear_are_asked_about() -> None:
 
 def test_inner_fields_are_columns() -> None:
     rows = [{"user": {"id": n % 5, "geo": {"city": "Rome"}}, "x": n} for n in range(50)]
-    assert [one.name for one in columns_of(rows)] == ["user.id", "user.geo.city", "x"]
+    names = ["user.id", "user.geo.city", "x"]
+    assert [one.name for one in columns_of(rows)] == names
+    absent: list[dict[str, Any]] = [{"user": None, "x": 1}, {"user": {"id": 1, "geo": None}}]
+    assert {one.name for one in columns_of([*absent, *rows])} == {*names}
+    assert [one.name for one in columns_of([{"user": None}])] == ["user"]
 
 
 @pytest.mark.parametrize(
