@@ -90,3 +90,12 @@ def cell(value: Any) -> str:  # noqa: PLR0911 - one return per type
         return ", ".join(cell(item) for item in value)
     # control characters in names from the data must not reach the terminal
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in str(value))
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "feature"), counted(2_000, "row")
+    ('1 feature', '2,000 rows')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -172,6 +172,13 @@ def test_ctrl_c_ends_with_the_best_solution_so_far(
     assert facts["gap"] == facts["history"][-1]["gap"] > 0.0
 
 
+def test_one_feature_is_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n" + "".join(f"{n % 7},{n % 2}\n" for n in range(40)))
+    assert main(["solve", str(path), "--label", "y", "--l2", "1e-2"]) == 0
+    assert "40 rows, 1 feature\n" in capsys.readouterr().out
+
+
 def test_a_time_limit_is_a_normal_end(clicks: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--label", "clicked", "--loss", "Hinge()", "--l2", "1e-6", "--gap", "0"]
     facts = solved(capsys, clicks, *given, "--seconds", "0.01")

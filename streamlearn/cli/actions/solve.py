@@ -15,7 +15,7 @@ import streamlearn
 from streamlearn import config
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.cli.sharding import Opening, chosen_host, divided, refuse_standard_input
-from streamlearn.cli.tables import show_facts, show_json
+from streamlearn.cli.tables import counted, show_facts, show_json
 from streamlearn.config import arguments, effective, expressions
 from streamlearn.config.files import require_writable
 from streamlearn.core.nearest import nearest
@@ -67,7 +67,8 @@ def run(options: Options) -> int:
             for line in survey.examples:
                 sys.stderr.write(f"invalid: {line}\n")
         if not options.json:
-            sys.stdout.write(f"{loaded.rows:,} rows, {loaded.problem.features:,} features\n")
+            rows, features = loaded.rows, loaded.problem.features
+            sys.stdout.write(f"{counted(rows, 'row')}, {counted(features, 'feature')}\n")
             sys.stdout.write(f"{HEADER}\n")
         solution = solve_problem(
             loaded.problem,
