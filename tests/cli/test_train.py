@@ -495,6 +495,49 @@ def test_interrupted_it_saves_what_it_has(tmp_path: Path) -> None:
     assert sl.LinearClassifier.load(saved).steps >= 512
 
 
+@pytest.mark.parametrize("rows", [0, 300])
+def test_interrupted_while_the_first_rows_are_gathered(rows: int, tmp_path: Path) -> None:
+    saved, gathering = tmp_path / "a.model", b"gathering"
+    program = f"""
+import sys
+from streamlearn.cli.main import main
+from streamlearn.stream.sources.parts import SourcePart
+held = SourcePart._held
+def noted(part):
+    if held(part) >= {rows}:
+        sys.stderr.write("gathering\\n")
+        sys.stderr.flush()
+    return held(part)
+SourcePart._held = noted
+sys.exit(main(sys.argv[1:]))
+"""
+    options = ["--format", "json", "--label", "clicked", "--save", str(saved)]
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "train", "-", *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdin.write(b"\n".join(values(rows)) + b"\n" * bool(rows))
+        run.stdin.flush()
+        while gathering not in run.stderr.readline():
+            pass
+        os.kill(run.pid, signal.SIGINT)
+        said = run.stdout.read()
+        warned = run.stderr.read()
+        assert run.wait(30) == 130
+    assert b"interrupted" in warned
+    if rows:
+        assert b"guessed" in said
+        assert sl.LinearClassifier.load(saved).steps == rows
+    else:
+        assert b"nothing was learned" in warned
+        assert not saved.exists()
+
+
 # -- predict --------------------------------------------------------------------------------------
 
 

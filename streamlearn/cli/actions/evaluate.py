@@ -153,7 +153,7 @@ def run(options: Options) -> int:
                 host,
                 lambda: divided(opening_after(settings, shared, decoder), options, count),
             )
-        interrupted = not learn(batches, entries, last)
+        interrupted = not learn(batches, entries, last) or source.interrupted
     for line in batches.examples:
         sys.stderr.write(f"invalid: {line}\n")
     if not options.labels and (hint := spelling_hint(decoder.labels.labels)):

@@ -79,6 +79,8 @@ def run(options: Options) -> int:
                     trainer.run(batches)
                 finally:
                     batches.close()
+                if training.first.interrupted:
+                    raise KeyboardInterrupt  # noqa: TRY301 - which was held back until here
         except KeyboardInterrupt:
             interrupted = True
         facts = trainer.facts()
@@ -86,7 +88,7 @@ def run(options: Options) -> int:
             sys.stderr.write(f"invalid: {line}\n")
         if not interrupted:
             require_labels(settings, facts["events"], facts["learned"], decoder, options)
-        if options.save is not None:
+        if options.save is not None and (trainer.learned or not interrupted):
             model.save(options.save, notes=made(training, trainer, decoder.state()))
             facts["saved"] = options.save
         held_out = None
@@ -94,7 +96,8 @@ def run(options: Options) -> int:
             held_out = tested(model, settings, training.stop, decoder.state(), options, bar)
     report(training, trainer, decoder, facts, held_out)
     if interrupted:
-        sys.stderr.write("streamlearn train: interrupted; these are the results so far\n")
+        what = "these are the results so far" if trainer.learned else "nothing was learned"
+        sys.stderr.write(f"streamlearn train: interrupted; {what}\n")
     return INTERRUPTED if interrupted else 0
 
 
@@ -146,7 +149,7 @@ class Training:
     model: Model
     guesses: Guesses
     notes: dict[str, Any]  # of the model that is trained further
-    first: Source  # of the first pass
+    first: SourcePart  # of the first pass
     stop: int | None  # the first record that is held out
 
     @property

@@ -42,6 +42,7 @@ class SourcePart:
     def __init__(self, source: Source, start: int = 0, stop: int | None = None) -> None:
         self.source = source
         self.start, self.stop = start, stop
+        self.interrupted = False  # while the first records were read ahead
         self._at = 0  # records polled
         self._ahead: deque[list[Records]] = deque()
         self._opened = False
@@ -49,12 +50,15 @@ class SourcePart:
     def first(self, count: int) -> list[bytes]:
         """Return the first records, at least so many unless there are fewer; they are polled later.
 
-        Nothing else has opened the source.
+        Nothing else has opened the source. Ctrl-C ends the part after the records that are there.
         """
         self.open({}, None)
-        while not self._ended() and self._held() < count:
-            if polled := self._poll(POLL_SECONDS):
-                self._ahead.append(polled)
+        try:
+            while not self._ended() and self._held() < count:
+                if polled := self._poll(POLL_SECONDS):
+                    self._ahead.append(polled)
+        except KeyboardInterrupt:
+            self.interrupted, self.stop = True, self._at
         records = [one for polled in self._ahead for one in polled]
         return [value for one in records for value in one.values if value is not None]
 
