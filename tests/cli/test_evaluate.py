@@ -119,6 +119,26 @@ def test_the_last_regret_is_of_all_events_in_shards(
         assert rough["regret"] != one["regret"]
 
 
+def test_the_sample_is_the_same_in_every_run(
+    clicks: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trackers: list[sl.regret.Tracker] = []
+    learn = Contender.learn
+
+    def noted(entry: Contender, events: Events) -> None:
+        if entry.tracker not in trackers:
+            trackers.append(entry.tracker)
+        learn(entry, events)
+
+    monkeypatch.setattr(Contender, "learn", noted)
+    small = ["--label", "clicked", "--memory-bytes", "20000"]
+    for _ in range(2):
+        evaluated(capsys, clicks, *small)
+    samples = [one.ledger.sums.reservoir for one in trackers]
+    assert [one.seed for one in samples] == [0, 0]
+    assert samples[0].threshold == samples[1].threshold
+
+
 def test_a_cluster_that_does_not_answer_is_an_error_before_the_pass(
     clicks: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

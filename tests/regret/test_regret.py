@@ -478,6 +478,29 @@ def test_the_sum_of_losses_is_exact(loss: Any, reach: float) -> None:
     assert sums.progressive_loss == pytest.approx(math.fsum(values.tolist()), rel=1e-14)
 
 
+@pytest.mark.parametrize("loss", [L.Logistic(), L.Softmax()])
+def test_small_losses_count_beside_a_huge_one(loss: Any) -> None:
+    """1e16 and 0.7 are one double; the sum keeps what such additions lose."""
+    n, outputs = 1000, 3 if isinstance(loss, L.Softmax) else 1
+    weights = np.array([1e16, *np.ones(n)])
+    sums = ProgressiveSums(loss, Reservoir(), penalized=False)
+    sums.observe(np.zeros(n + 2, int), [], [], np.ones(n + 1), weights, np.zeros((n + 1, outputs)))
+    one = math.log(max(outputs, 2))
+    huge = 1e16 * one
+    few = 64 if outputs == 1 else 0  # that are summed together with the huge one
+    assert sums.progressive_loss - huge == pytest.approx(n * one, abs=few + 2.0)
+
+
+def test_small_penalties_count_beside_a_huge_one() -> None:
+    n, sums = 1000, ProgressiveSums(L.Softmax(), Reservoir())
+    for value in [1e16, *[0.7] * n, 0.0]:
+        sums.observe(np.zeros(2, int), [], [], np.ones(1), None, np.zeros((1, 3)))
+        sums.record_penalty(value)
+    total, _, exact = sums.penalty_estimate()
+    assert exact
+    assert total - 1e16 == pytest.approx(0.7 * n, abs=2.0)
+
+
 def test_non_finite_scores_do_not_count() -> None:
     scores = np.array([[0.3, math.nan, -0.7, math.inf, 0.2], [0.1, 0.2, -math.inf, 0.4, 0.5]]).T
     for loss, width in ((L.Squared(), 1), (L.MultiSquared(), 2)):
