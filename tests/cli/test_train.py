@@ -495,23 +495,30 @@ def test_interrupted_it_saves_what_it_has(tmp_path: Path) -> None:
     assert sl.LinearClassifier.load(saved).steps >= 512
 
 
+@pytest.mark.parametrize("kind", ["json", "csv"])
 @pytest.mark.parametrize("rows", [0, 300])
-def test_interrupted_while_the_first_rows_are_gathered(rows: int, tmp_path: Path) -> None:
-    saved, gathering = tmp_path / "a.model", b"gathering"
+def test_interrupted_while_the_first_rows_are_gathered(
+    rows: int, kind: str, tmp_path: Path
+) -> None:
+    saved = tmp_path / "a.model"
+    lines = values(rows)
+    if kind == "csv":  # its first lines are held back until there are 1,000
+        lines = [b"x,clicked", *[b"%d,%d" % (n % 9, n % 2) for n in range(rows)]] if rows else []
+    text = b"\n".join([*lines, b'7,"part of a li'])
     program = f"""
 import sys
 from streamlearn.cli.main import main
-from streamlearn.stream.sources.parts import SourcePart
-held = SourcePart._held
-def noted(part):
-    if held(part) >= {rows}:
+from streamlearn.stream.sources.stdin import StandardInput
+poll = StandardInput.poll
+def noted(source, seconds):
+    if source._lines.read >= {len(text)}:  # and what came of it was returned
         sys.stderr.write("gathering\\n")
         sys.stderr.flush()
-    return held(part)
-SourcePart._held = noted
+    return poll(source, seconds)
+StandardInput.poll = noted
 sys.exit(main(sys.argv[1:]))
 """
-    options = ["--format", "json", "--label", "clicked", "--save", str(saved)]
+    options = ["--format", kind, "--label", "clicked", "--save", str(saved)]
     with subprocess.Popen(
         [sys.executable, "-c", program, "train", "-", *options],
         stdin=subprocess.PIPE,
@@ -521,9 +528,9 @@ sys.exit(main(sys.argv[1:]))
         assert run.stdin is not None
         assert run.stdout is not None
         assert run.stderr is not None
-        run.stdin.write(b"\n".join(values(rows)) + b"\n" * bool(rows))
+        run.stdin.write(text)
         run.stdin.flush()
-        while gathering not in run.stderr.readline():
+        while b"gathering" not in run.stderr.readline():
             pass
         os.kill(run.pid, signal.SIGINT)
         said = run.stdout.read()

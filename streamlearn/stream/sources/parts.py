@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from streamlearn.stream.column_rows import ColumnRows
 from streamlearn.stream.formats.arrow import ArrowDecoder
 from streamlearn.stream.sources.record_files import RecordFiles
+from streamlearn.stream.sources.stdin import StandardInput
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +59,12 @@ class SourcePart:
                 if polled := self._poll(POLL_SECONDS):
                     self._ahead.append(polled)
         except KeyboardInterrupt:
-            self.interrupted, self.stop = True, self._at
+            self.interrupted = True
+            if isinstance(self.source, StandardInput):  # which may hold lines back
+                self.source.stop()
+                while polled := self._poll(0.0):
+                    self._ahead.append(polled)
+            self.stop = self._at
         records = [one for polled in self._ahead for one in polled]
         return [value for one in records for value in one.values if value is not None]
 

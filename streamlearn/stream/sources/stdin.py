@@ -75,6 +75,11 @@ class StandardInput:
             self._ended = True
             self._lines.finish()
 
+    def stop(self) -> None:
+        """End the input after the complete lines that were read, as Ctrl-C does."""
+        self._ended = True
+        self._lines.release()
+
     def lag(self) -> dict[Partition, int | None]:
         """Return 0 at the end; until then the lag of a pipe is unknown."""
         return {PARTITION: 0 if self.ended() else None}
