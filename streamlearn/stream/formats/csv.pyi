@@ -5,6 +5,7 @@ from streamlearn.stream.formats.fields import Fields, Learns
 from streamlearn.stream.formats.text_decoder import TextDecoder
 
 SAMPLE: int
+FEW: float
 DELIMITERS: str
 DECIMALS: tuple[str, ...]
 NUMBER_KINDS: tuple[str, ...]

@@ -1,7 +1,9 @@
 """CSV: rows are records, columns are fields; the first row names the columns unless they are given.
 
 A column that is not declared has numbers or text. This is inferred from the first rows: text if a
-value is not a number. Empty values and markers of missing ones (`NA`, `null`, ...) are skipped.
+value is not a number. Empty values and markers of missing ones (`NA`, `null`, ...) are skipped. A
+few texts do not make labels text, as they are mistakes: classes `0` and `1` would lose their
+meaning. What a regression learns is numbers.
 
 The header of a later file may have the columns in another order.
 """
@@ -38,6 +40,7 @@ from streamlearn.features.pieces import short_repr
 from streamlearn.stream.sources.rows import checked
 
 SAMPLE = 1000  # rows, with the header, from which types are inferred
+FEW = 0.01  # texts among the labels that are mistakes beside numbers
 DELIMITERS = ";\t|,"
 DECIMALS = (".", ",")
 NUMBER_KINDS = (Number.kind, Buckets.kind)
@@ -118,8 +121,8 @@ cdef class CSVDecoder(TextDecoder):
         self.types = {}
         self.untyped = {}
         labels = self.fields.labels
-        if self.fields.label is not None and labels is not None:
-            numbers = all([type(label) in (int, float) for label in labels])
+        if self.fields.label is not None and (labels is not None or self.number_learners):
+            numbers = labels is None or all([type(label) in (int, float) for label in labels])
             self.types[self.fields.label] = "numbers" if numbers else "text"
         if columns:
             self.set_columns(columns, None)
@@ -199,7 +202,7 @@ cdef class CSVDecoder(TextDecoder):
         """Infer the header, and the types of columns without one, from the first records."""
         order = self.columns
         rows = 0
-        are_text = {}  # columns that have values
+        texts, numbers = Counter(), Counter()  # values by column
         for record in records[:SAMPLE]:
             try:
                 row = split_row(record, self.delimiter) if record else None
@@ -218,15 +221,17 @@ cdef class CSVDecoder(TextDecoder):
             elif len(row) == len(order):
                 rows += 1
                 for name, value in zip(order, row, strict=True):
-                    if name not in self.untyped or are_text.get(name):
+                    if name not in self.untyped:
                         continue
                     if number(with_point(value) if self.has_commas else value) is not None:
-                        are_text[name] = False
+                        numbers[name] += 1
                     elif value.strip(BLANKS).lower() not in MISSING:
-                        are_text[name] = True
+                        texts[name] += 1
         if rows:
             for name in self.untyped:
-                self.types[name] = "text" if are_text.get(name, True) else "numbers"
+                most = FEW * numbers[name] if name == self.fields.label else 0
+                are_numbers = numbers[name] > 0 and texts[name] <= most
+                self.types[name] = "numbers" if are_numbers else "text"
             self.find_untyped()
 
     cdef bint is_header_row(self, list row) except -1:

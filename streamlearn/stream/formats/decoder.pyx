@@ -286,6 +286,9 @@ cdef class Decoder:
             label = bool(value)
         elif kind == INT:
             label = int(value)
+        text = self.labels.like_the_first(label)
+        if isinstance(text, str):
+            return self.take_label(text)
         self.check(label)
         self.new_label = label
         return 0

@@ -15,6 +15,7 @@ cdef class LabelSet:
     cdef dict known
 
     cdef object normalized(self, object value)
+    cdef object like_the_first(self, object value)
     cdef int set_labels(self, labels) except -1
     cdef object refusal(self, labels)
     cdef int detect_booleans(self, labels) except -1

@@ -17,6 +17,17 @@ SHOWN = 5  # negative values that are kept for messages
 BOOLEAN_TEXTS = {"true": True, "false": False}
 
 
+cdef object scalar(str text):
+    """Return the number or boolean that a text spells, or None."""
+    if text.lower() in BOOLEAN_TEXTS:
+        return BOOLEAN_TEXTS[text.lower()]
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
+    return found if isinstance(found, (int, float)) else None
+
+
 cdef class LabelSet:
     """The labels of a stream.
 
@@ -25,7 +36,9 @@ cdef class LabelSet:
       pair of booleans, of 0 and 1, or of -1 and 1 closes immediately.
     - Open, if neither is given.
 
-    Unless they are open: if the first label is a boolean, "true" and "False" are booleans too.
+    Unless they are open, one label has one spelling: if the first label is a boolean, "true" and
+    "False" are booleans too. If labels are not declared, its type is that of all which can be
+    written as such: after 1, "0" is the number; after "1", 0 is the text.
     Unless they are declared: `fields.max_classes` limits their number. `classes=False`: labels are
     numbers to predict, and are checked only if declared.
 
@@ -101,6 +114,8 @@ cdef class LabelSet:
         """Return the label for a field's value; InvalidEventError if it is not declared."""
         if self.booleans and isinstance(value, str):
             value = BOOLEAN_TEXTS.get(value.lower(), value)
+        else:
+            value = self.like_the_first(value)
         if self.allowed is not None and value not in self.allowed:
             raise self.refusal(self.allowed)
         if self.positive_values is None:
@@ -112,6 +127,20 @@ cdef class LabelSet:
                 value not in self.negative_values):
             self.negative_values.append(value)
         return False
+
+    cdef object like_the_first(self, object value):
+        """Return a label of the first one's type that is written like this value, or the value."""
+        if self.warmup is None or not self.labels or value in self.known or (
+                isinstance(self.labels[0], str) == isinstance(value, str)):
+            return value
+        if isinstance(value, str):
+            found = scalar(value)
+            return value if found is None or isinstance(found, bool) else found
+        for label in self.labels:  # which may be written "True", or "1.0"
+            spelled = scalar(label) if isinstance(label, str) else None
+            if isinstance(spelled, bool) == isinstance(value, bool) and spelled == value:
+                return label
+        return msgspec.json.encode(value).decode()
 
     def check(self, label):
         """Raise InvalidEventError if this new label may not be learned."""
@@ -158,6 +187,9 @@ cdef class LabelSet:
         if self.events >= self.warmup or (len(self.labels) == 2 and set(self.labels) in PAIRS):
             self.closed = True
             self.closed_at = self.events
+            values = [scalar(label) if isinstance(label, str) else None for label in self.labels]
+            if len(values) == 2 and None not in values and values[0] > values[1]:
+                self.labels.reverse()  # the last one is positive: "true", "1"
         return 0
 
     # What a checkpoint keeps

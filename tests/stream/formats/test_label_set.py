@@ -89,6 +89,63 @@ def test_booleans_may_be_spelled(kind: str) -> None:
         assert labels_of(read(decoder(kind, fields), line(kind, "True"))) == [True]
 
 
+@pytest.mark.parametrize("kind", ["json", "custom"])
+@pytest.mark.parametrize(
+    ("labels", "known", "positive"),
+    [
+        (["true", False, True, "true"], ["false", "true"], "true"),
+        (["False", True, False, "true"], ["False", "true"], "true"),
+        (["1", 0, 1, 1.0, "0"], ["0", "1"], "1"),
+        (["1.0", 0, 1, 1.0], ["0", "1.0"], "1.0"),
+        ([1, "0", "1", "1.0", 0], [1, 0], 1),
+        (["9007199254740993", 9007199254740993, "a"], ["9007199254740993", "a"], "a"),
+    ],
+)
+def test_a_label_of_another_type_is_no_other_class(
+    kind: str, labels: list[Any], known: list[Any], positive: Any
+) -> None:
+    """One string among booleans or numbers, even the first, is not a third class."""
+    one = decoder(kind, Fields(label="y", warmup=len(labels)))
+    events = read(one, *(line(kind, label) for label in labels))
+    assert not events.invalid
+    assert (one.labels.labels, one.labels.closed, one.labels.positive) == (known, True, positive)
+    assert set(labels_of(events)) == set(known)
+    events = read(one, *(line(kind, label) for label in [*labels, "01", "no", [], 5, True]))
+    assert {bad.number for bad in events.invalid} >= {len(labels) + i for i in range(4)}
+    assert set(labels_of(events)) == set(known)
+
+
+def test_open_and_declared_labels_keep_their_types() -> None:
+    free = decoder("json", Fields(label="y"))
+    assert labels_of(read(free, line("json", "1"), line("json", 1))) == ["1", 1]
+    fixed = decoder("json", Fields(label="y", labels=("1", "0")))
+    events = read(fixed, line("json", "1"), line("json", 1), line("json", "0"))
+    assert (labels_of(events), [bad.number for bad in events.invalid]) == (["1", "0"], [1])
+    assert fixed.labels.positive == "0"  # the last one
+
+
+@pytest.mark.parametrize("strays", [1, 9])
+def test_a_stray_text_leaves_labels_numbers_in_a_table(strays: int) -> None:
+    one = decoder_of("csv", sl.Names(), CLOSING, [sl.LinearClassifier()])
+    rows = [b"1,%d,1" % (i % 2) for i in range(990)]
+    rows[500:500] = [b"1,oops,1"] * strays
+    events = read(one, b"a,y,w", *rows)
+    assert one.labels.labels == [0, 1]
+    assert [bad.number for bad in events.invalid] == [501 + i for i in range(strays)]
+    many = decoder_of("csv", sl.Names(), CLOSING, [sl.LinearClassifier()])
+    read(many, b"a,y,w", *[b"1,%d,1" % (i % 3) for i in range(50)], b"1,3a,1")
+    assert many.labels.labels == ["0", "1", "2", "3a"]
+
+
+def test_what_a_regression_learns_is_numbers_whatever_the_first_rows_are() -> None:
+    model = sl.LinearRegressor()
+    one = decoder_of("csv", sl.Names(), CLOSING, [model])
+    rows = [b"1,unknown,1"] * 3 + [b"1,2.5,1"] * 5
+    events = read(one, b"a,y,w", *rows)
+    assert labels_of(events) == [2.5] * 5
+    assert [bad.number for bad in events.invalid] == [1, 2, 3]
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
 def test_closing_depends_only_on_the_order_of_events(size: int) -> None:
     """Only learned events count: with a label, of weight above 0, and valid."""
