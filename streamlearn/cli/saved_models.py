@@ -33,9 +33,9 @@ def load(path: str, learner: str | None = None) -> tuple[Model, dict[str, Any]]:
     if is_url(path) or Path(path).is_dir():
         data = checkpoints.model(path, learner)
         return cast("Model", Linear.from_file_data(data, path)), data["notes"]
+    data = model_file.read(path)
     if learner is not None:
         raise ValueError(f"{path} is a model file; --learner needs a checkpoint.path")
-    data = model_file.read(path)
     notes = data.get("notes", {}) if isinstance(data, dict) else {}
     return cast("Model", Linear.from_file_data(data, path)), notes
 

@@ -151,7 +151,11 @@ class Loop:
         """Take ownership, load the checkpoint, and seek to its positions."""
         found: Found = None
         if self.ownership is not None:
-            found = self.ownership.acquire(self._load, wait=self._wait_as_standby)
+            found = self.ownership.acquire(
+                self._load,
+                wait=self._wait_as_standby,
+                advice=", or set checkpoint.standby = true to wait for it",
+            )
             self.status.epoch = self.ownership.epoch
             remove_partial_files(self.ownership.store, self.ownership.epoch)
             for sink in self.sinks:

@@ -73,6 +73,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         (["--versio"], "did you mean --version?"),
         (["completion", "bsh"], "did you mean bash?"),
         (["inspect", "none.model"], "none.model: No such file"),
+        (["inspect", "none", "--learner", "a"], "none: No such file"),
         (["inspect", "m", "--top", "0"], "an integer >= 1, got '0'"),
         (["models", "list", "none"], "none is not a directory"),
     ],

@@ -64,14 +64,16 @@ class Ownership:
 
     # -- becoming the owner -----------------------------------------------------------------------
 
-    def acquire(self, load: Callable[[], Found], *, wait: Callable[[], bool]) -> Found:
+    def acquire(
+        self, load: Callable[[], Found], *, wait: Callable[[], bool], advice: str = ""
+    ) -> Found:
         """Become the owner; return the checkpoint that `load` found.
 
         While another instance is the owner, `wait` blocks briefly and returns whether to keep
-        waiting; if not, raise `Stop`.
+        waiting; if not, raise `Stop`. `advice`: what else than to stop that instance would help.
         """
         try:
-            return self._acquire(load, wait)
+            return self._acquire(load, wait, advice)
         except StoreError as error:
             raise Stop(exit_code(error), str(error)) from error
         except OSError as error:
@@ -81,7 +83,7 @@ class Ownership:
                 "writable directory on a file system with hard links and locks",
             ) from error
 
-    def _acquire(self, load: Callable[[], Found], wait: Callable[[], bool]) -> Found:
+    def _acquire(self, load: Callable[[], Found], wait: Callable[[], bool], advice: str) -> Found:
         claim = self.claim
         try:
             while True:
@@ -92,8 +94,7 @@ class Ownership:
                     if claim.certain:
                         raise Stop(
                             Exit.OWNED,
-                            f"{self.store} is owned by {owner}; stop that instance first, or "
-                            "set checkpoint.standby = true to wait for it",
+                            f"{self.store} is owned by {owner}; stop that instance first{advice}",
                         )
                     time.sleep(LOOK_SECONDS)
                     continue
