@@ -257,7 +257,9 @@ class FormatConfig(RecordFormatConfig, frozen=True):
         Label | tuple[Label, ...] | None,
         about("label value or values that mean true; all others mean false"),
     ] = None
-    weight: Annotated[str | None, about("field that holds the event's weight")] = None
+    weight: Annotated[str | None, about("field that holds the event's weight, from 0 to 1e100")] = (
+        None
+    )
     kept: Annotated[
         float,
         about(

@@ -24,6 +24,7 @@ from streamlearn.stream.formats.fields import UNITS, Fields
 
 cdef str CLOUD_EVENT = "ce_"  # before the names of attributes in headers
 cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds integers up to here
+cdef double LARGEST_WEIGHT = 1e100  # sums of weights times losses, and their squares, are finite
 cdef object LEAST = -(1 << 63)  # integer labels have 64 bits, as in Arrow, Avro and Java
 cdef object GREATEST = (1 << 63) - 1
 cdef str NO_NEGATIVE = (
@@ -188,6 +189,10 @@ cdef class Decoder:
         if self.needs_id and self.tags.id == NULL:
             with gil:
                 raise InvalidEventError(NO_ID, code="id")
+        if self.tags.weight > LARGEST_WEIGHT:
+            with gil:
+                raise self.refusal(
+                    "weight", f"is {self.tags.weight:g}: a weight is at most {LARGEST_WEIGHT:g}")
         if self.is_outside():
             if isnan(self.tags.time):
                 with gil:

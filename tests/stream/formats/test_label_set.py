@@ -264,3 +264,11 @@ def read_names(kind: str, record: bytes) -> list[str]:
     one = decoder(kind)
     read(one, record)
     return one.field_names()
+
+
+@pytest.mark.parametrize("kind", ["json", "custom", "csv", "vw"])
+def test_a_weight_that_would_make_every_sum_infinite_is_invalid(kind: str) -> None:
+    one = decoder(kind, number=True)
+    events = read(one, *(line(kind, i % 2, w) for i, w in enumerate([1.0, 1e100, 1e101, 1e308])))
+    assert [(bad.number, bad.code) for bad in events.invalid] == [(2, "weight"), (3, "weight")]
+    assert (events.weights.tolist(), one.labels.events) == ([1.0, 1e100], 2)
