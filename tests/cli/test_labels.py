@@ -133,6 +133,21 @@ def test_a_model_of_labels_has_no_positive_value(
     assert "--labels" not in error  # which would not help
 
 
+def test_the_positive_value_of_a_model_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The booleans that it maps to would be known, and mean the opposite."""
+    path, model = written(tmp_path / "a.jsonl", [True, False]), str(tmp_path / "a.model")
+    resumed = ["train", path, "--label", "y", "--resume", model]
+    assert main(["train", path, "--label", "y", "--save", model]) == 0
+    assert main([*resumed, "--positive", "false"]) == 2
+    assert "--positive cannot be changed" in capsys.readouterr().err
+    mapped = [*resumed, "--positive", "false", "--save", model]
+    assert main(["train", path, "--label", "y", "--positive", "false", "--save", model]) == 0
+    assert main(mapped) == main(resumed) == 0
+    assert main([*resumed, "--positive", "true"]) == 2
+
+
 def test_a_delimiter_is_named_as_it_is_given(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

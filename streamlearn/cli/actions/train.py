@@ -174,6 +174,11 @@ def prepared(options: Options) -> Training:
             raise ValueError(f"{extra[0]} cannot be used with --resume: the model keeps its own")
         model, notes = saved_models.load(options.resume)
         settings = arguments.settings(options, [], notes.get("format"))
+        if "format" in notes and settings.format.positive != positive_of(notes):
+            raise ValueError(
+                "--positive cannot be changed with --resume: the model's labels would change their "
+                "meaning; leave it out, or train a new model"
+            )
         stop = training_records(settings, options)
         return Training(model, Guesses(settings), notes, part_of(settings, stop), stop)
     settings = with_delimiter(arguments.settings(options, [table]), options)
@@ -183,6 +188,12 @@ def prepared(options: Options) -> Training:
         guesses = understand(settings, source, options)
     (model,) = config.estimators(guesses.settings).values()
     return Training(model, guesses, {}, source, stop)
+
+
+def positive_of(notes: dict[str, Any]) -> object:
+    """Return the positive values that a model was trained with, as in its settings."""
+    given = {"source.kind": "file", "source.paths": ("events",), **notes["format"]}
+    return config.parse("", "", given, environ={}).format.positive
 
 
 def part_of(settings: config.Config, stop: int | None) -> SourcePart:
