@@ -159,7 +159,8 @@ def number(column: Column, x: Array, reason: str) -> Guess:
     """Return a number, centered, so that a missing one counts as average, unless zero is common."""
     log1p = shapes.has_heavy_tail(x)
     values = np.log1p(x) if log1p else x
-    spread, middle = float(values.std()), float(values.mean())
+    with np.errstate(over="ignore", invalid="ignore"):  # beside 1e300 the spread is infinite
+        spread, middle = float(values.std()), float(values.mean())
     center = 0.0
     mostly_missing = column.missing > 0.5
     if abs(middle) > 0.5 * spread and not mostly_missing and (x == 0.0).mean() < COMMON_ZERO:

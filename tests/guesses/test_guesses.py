@@ -138,6 +138,14 @@ def test_missing_numbers_have_an_indicator_unless_nearly_all_are_missing() -> No
         assert field.indicator == indicator
 
 
+@pytest.mark.parametrize("huge", [1e300, -1e308])
+def test_a_number_whose_square_is_infinite_prints_no_warning(huge: float) -> None:
+    values = [n % 7 - 3.5 for n in range(N)] + [huge, 1.7e308]
+    field = guess_fields([Column("x", some(values))])["x"].field
+    assert isinstance(field, sl.fields.Number)
+    assert field.center == 0.0
+
+
 def test_months_are_features_where_seasons_return() -> None:
     for days, month in ((90, False), (900, True)):
         values = [(START + timedelta(days=days * n / N)).isoformat() for n in range(N)]
