@@ -2,8 +2,8 @@
 
 A column that is not declared has numbers or text. This is inferred from the first rows: text if a
 value is not a number. Empty values and markers of missing ones (`NA`, `null`, ...) are skipped. A
-few texts do not make labels text, as they are mistakes: classes `0` and `1` would lose their
-meaning. What a regression learns is numbers.
+few texts do not make labels text unless these are open, as they are mistakes: classes `0` and `1`
+would lose their meaning. What a regression learns is numbers.
 
 The header of a later file may have the columns in another order.
 """
@@ -228,8 +228,9 @@ cdef class CSVDecoder(TextDecoder):
                     elif value.strip(BLANKS).lower() not in MISSING:
                         texts[name] += 1
         if rows:
+            closing = self.fields.label if self.labels.warmup is not None else None
             for name in self.untyped:
-                most = FEW * numbers[name] if name == self.fields.label else 0
+                most = FEW * numbers[name] if name == closing else 0
                 are_numbers = numbers[name] > 0 and texts[name] <= most
                 self.types[name] = "numbers" if are_numbers else "text"
             self.find_untyped()

@@ -132,6 +132,8 @@ def test_a_stray_text_leaves_labels_numbers_in_a_table(strays: int) -> None:
     events = read(one, b"a,y,w", *rows)
     assert one.labels.labels == [0, 1]
     assert [bad.number for bad in events.invalid] == [501 + i for i in range(strays)]
+    free = decoder_of("csv", sl.Names(), Fields(label="y"), [sl.LinearClassifier()])
+    assert not read(free, b"a,y,w", *rows).invalid
     many = decoder_of("csv", sl.Names(), CLOSING, [sl.LinearClassifier()])
     read(many, b"a,y,w", *[b"1,%d,1" % (i % 3) for i in range(50)], b"1,3a,1")
     assert many.labels.labels == ["0", "1", "2", "3a"]
