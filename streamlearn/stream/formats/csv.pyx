@@ -228,9 +228,12 @@ cdef class CSVDecoder(TextDecoder):
                     elif value.strip(BLANKS).lower() not in MISSING:
                         texts[name] += 1
         if rows:
-            closing = self.fields.label if self.labels.warmup is not None else None
+            positive = self.fields.positive  # a number equals no text
+            maps_numbers = positive is not None and all(
+                [isinstance(value, (int, float)) for value in positive])
             for name in self.untyped:
-                most = FEW * numbers[name] if name == closing else 0
+                strict = name != self.fields.label or not (maps_numbers or self.labels.warmup)
+                most = 0 if strict else FEW * numbers[name]
                 are_numbers = numbers[name] > 0 and texts[name] <= most
                 self.types[name] = "numbers" if are_numbers else "text"
             self.find_untyped()

@@ -132,6 +132,9 @@ def test_a_stray_text_leaves_labels_numbers_in_a_table(strays: int) -> None:
     events = read(one, b"a,y,w", *rows)
     assert one.labels.labels == [0, 1]
     assert [bad.number for bad in events.invalid] == [501 + i for i in range(strays)]
+    mapped = Fields(label="y", positive=(1,))
+    of_ones = decoder_of("csv", sl.Names(), mapped, [sl.LinearClassifier()])
+    assert labels_of(read(of_ones, b"a,y,w", *rows)).count(True) == 495
     free = decoder_of("csv", sl.Names(), Fields(label="y"), [sl.LinearClassifier()])
     assert not read(free, b"a,y,w", *rows).invalid
     many = decoder_of("csv", sl.Names(), CLOSING, [sl.LinearClassifier()])
