@@ -157,7 +157,7 @@ def require_own_groups(surveys: Sequence[Survey], loss: AnyLoss) -> None:
                 shown = group.decode() if isinstance(group, bytes) else group
                 raise ValueError(
                     f"group {shown!r} is in {surveys[other].name} and in {one.name}; put its rows "
-                    "into one shard"
+                    "into one file"
                 )
 
 

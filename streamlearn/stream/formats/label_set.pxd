@@ -16,6 +16,7 @@ cdef class LabelSet:
 
     cdef object normalized(self, object value)
     cdef object like_the_first(self, object value)
+    cdef bint writes_positive(self, object value) except -1
     cdef int set_labels(self, labels) except -1
     cdef object refusal(self, labels)
     cdef int detect_booleans(self, labels) except -1

@@ -120,13 +120,23 @@ cdef class LabelSet:
             raise self.refusal(self.allowed)
         if self.positive_values is None:
             return value
-        if value in self.positive_values:
+        if value in self.positive_values or self.writes_positive(value):
             self.positive_seen = True
             return True
         if not self.positive_seen and len(self.negative_values) < SHOWN and (
                 value not in self.negative_values):
             self.negative_values.append(value)
         return False
+
+    cdef bint writes_positive(self, object value) except -1:
+        """Whether a text writes a positive number, as in a column of CSV that has other texts."""
+        if not isinstance(value, str):
+            return False
+        try:
+            number = float(value)
+        except ValueError:
+            return False
+        return any([number == one for one in self.positive_values if not isinstance(one, str)])
 
     cdef object like_the_first(self, object value):
         """Return a label of the first one's type that is written like this value, or the value."""

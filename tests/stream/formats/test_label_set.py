@@ -142,6 +142,15 @@ def test_a_stray_text_leaves_labels_numbers_in_a_table(strays: int) -> None:
     assert many.labels.labels == ["0", "1", "2", "3a"]
 
 
+def test_a_positive_number_is_found_in_a_column_of_text() -> None:
+    one = decoder_of("csv", sl.Names(), Fields(label="y", positive=(1,)), [sl.LinearClassifier()])
+    rows = [b"1,1,1", b"1,0,1", b"1,1.0,1", b"1,-1,1", b"1,oops,1", b"1,nan,1"]
+    events = read(one, b"a,y,w", *rows)
+    assert labels_of(events)[:5] == [True, False, True, False, False]
+    texts = decoder("json", Fields(label="y", positive=("1",)))
+    assert labels_of(read(texts, line("json", "1"), line("json", "1.0"))) == [True, False]
+
+
 def test_what_a_regression_learns_is_numbers_whatever_the_first_rows_are() -> None:
     model = sl.LinearRegressor()
     one = decoder_of("csv", sl.Names(), CLOSING, [model])
