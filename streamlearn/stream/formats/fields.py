@@ -40,7 +40,8 @@ class Fields:
         The field of the label; None: events have none. An event without it, or where it is null,
         is predicted but not learned.
     positive
-        The label's values that mean True; all others mean False.
+        The label's values that mean True; all others mean False. A number may also be written as
+        text, as in a column of CSV that has other texts.
     labels
         The allowed values of the label; an event with another one is invalid. None: any.
     warmup
