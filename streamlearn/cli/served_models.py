@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from streamlearn.cli.configured import load
-from streamlearn.cli.tables import show, show_json
+from streamlearn.cli.tables import show_rows
 from streamlearn.daemon.served_loss import ServedLosses
 from streamlearn.estimators import checkpoints
 from streamlearn.serving import build, directory, promotions
@@ -33,11 +33,14 @@ def run(options: Options) -> int:
             else f"unexpected argument {options.promoted!r}"
         )
     if options.action == "arms":
-        return show_rows(arms(options), options, NOTHING_MEASURED)
+        show_rows(arms(options), NOTHING_MEASURED, as_json=options.json)
+        return 0
     path = snapshots_of(options)
     if options.action == "history":
         changes = [msgspec.to_builtins(one) for one in promotions.history(path)]
-        return show_rows(changes, options, "nothing was promoted: the configuration decides")
+        nothing = "nothing was promoted: the configuration decides"
+        show_rows(changes, nothing, as_json=options.json)
+        return 0
     if options.action == "promote":
         require(path, options.promoted)
         if promotions.promote(path, options.promoted) is None:
@@ -89,14 +92,3 @@ def arms(options: Options) -> list[dict[str, Any]]:
     losses = ServedLosses()
     losses.restore(found[1]["observers"].get("served", {}).get("losses", []))
     return list(losses.rows())
-
-
-def show_rows(rows: list[dict[str, Any]], options: Options, nothing: str) -> int:
-    """Print a table, or that it is empty."""
-    if options.json:
-        show_json(rows)
-    elif rows:
-        show(rows)
-    else:
-        sys.stdout.write(f"{nothing}\n")
-    return 0

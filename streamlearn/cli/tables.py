@@ -46,6 +46,16 @@ def show(rows: Sequence[Mapping[str, Any]], title: str | None = None) -> None:
     console().print(table(rows, title))
 
 
+def show_rows(rows: Sequence[Mapping[str, Any]], nothing: str, *, as_json: bool) -> None:
+    """Print rows, as JSON on demand; `nothing` is printed where a table would be empty."""
+    if as_json:
+        show_json(rows)
+    elif rows:
+        show(rows)
+    else:
+        sys.stdout.write(f"{nothing}\n")
+
+
 def console() -> Console:
     """Return a console on standard output."""
     terminal = sys.stdout.isatty()

@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
-from streamlearn.cli.tables import show, show_json
+from streamlearn.cli.tables import show, show_json, show_rows
 from streamlearn.core.nearest import nearest
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.errors import ModelFileError
@@ -45,12 +45,7 @@ def list_all(store: Store, options: Options) -> int:
         }
         for checkpoint_id in checkpoints.ids_of(list(entries))
     ]
-    if options.json:
-        show_json(rows)
-    elif rows:
-        show(rows)
-    else:
-        sys.stdout.write(f"{store} has no checkpoints\n")
+    show_rows(rows, f"{store} has no checkpoints", as_json=options.json)
     return 0
 
 

@@ -53,6 +53,18 @@ def started(hang: str, close: str = "pass", seconds: float = 0.5) -> subprocess.
     )
 
 
+def ended(command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a command with this interpreter's path to its end."""
+    return subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
 def events(log: str) -> list[dict[str, Any]]:
     """The lines of the log, without the stacks between them."""
     return [json.loads(line) for line in log.splitlines() if line.startswith("{")]
@@ -80,14 +92,7 @@ Watchdog(2.0, Log("{style}")).start()
 sys.stderr.write(f"{{time.time()}}\\n")
 time.sleep(60)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = ended([sys.executable, "-c", program])
     assert done.returncode == Exit.WATCHDOG
     began, line, *_ = done.stderr.splitlines()
     if style == "json":
@@ -137,14 +142,7 @@ process()
 """
     command = [sys.executable, "-c", program]
     shell = ["sh", "-c", 'exec "$@" 2>&-', "sh", *command]
-    done = subprocess.run(
-        command if stderr == "open" else shell,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = ended(command if stderr == "open" else shell)
     assert done.returncode == 0
     assert "complete" in done.stdout
     if stderr == "open":
@@ -171,14 +169,7 @@ streamlearn.cli.main.EXIT_SECONDS = 0.6
 sys.argv[1:] = ["completion", "bash"]
 streamlearn.cli.main.process()
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = ended([sys.executable, "-c", program])
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("ended\n")
 
@@ -200,13 +191,6 @@ exit_within(1.0, {Exit.FENCED:d}, Log("json"))
 {last}
 sys.exit({Exit.FENCED:d})
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = ended([sys.executable, "-c", program])
     assert done.returncode == Exit.FENCED
     assert [line["event"] for line in events(done.stderr)] == ["shutdown timed out"]
