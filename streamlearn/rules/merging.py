@@ -1,6 +1,6 @@
 """Merge what several workers have learned from different events, each from the same state.
 
-A rule declares how each of its numbers merges, by `Field.merge` per slot and by `scalar_merges`:
+A rule declares how each of its numbers merges, by `PerSlot.merge` per slot and by `scalar_merges`:
 
 - "sum": facts that add up, such as counts
 - "max", "min": the largest or the smallest

@@ -1,4 +1,4 @@
-"""RequestCounts of all processes of a server, in files that they map into memory.
+"""Counts of all processes of a server, in files that they map into memory.
 
 Each process counts in a file of its own; whichever is scraped adds them up. The file of a process
 that died stays, so that no counter goes back.

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 19
 MANY = 1 << 30
 SMALLEST = 1 << 20  # bytes of a stretch of a file
+UNEVEN = 1.2  # by which the largest stretch of whole files may exceed its share
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,6 @@ def stretches(paths: Sequence[str], count: int, cut: Cut | None) -> list[FileStr
     aims = [round(k * share) for k in range(1, int(sum(sizes) / share))]
     ends = [(0, 0), *borders(paths, sizes, divisible, aims, cut), (len(paths), 0)]
     return [between(paths, first, last) for first, last in pairwise(sorted(set(ends)))]
-
-
-UNEVEN = 1.2  # by which the largest stretch of whole files may exceed its share
 
 
 def distributed(sizes: Sequence[int], count: int) -> list[list[int]]:
