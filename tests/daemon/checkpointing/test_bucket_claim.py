@@ -195,7 +195,7 @@ def test_standby_survives_an_outage_which_does_not_count(bucket: str, proxy: Fau
     until(lambda: looks[-1])
     stop.set()
     thread.join()
-    owner.check()
+    until(lambda: confirmed(owner))
     assert checkpoints.epochs(bucket) == [1]
     owner.release()
 
