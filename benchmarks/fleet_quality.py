@@ -4,7 +4,9 @@ python -m benchmarks.fleet_quality [--sets NAME ...] [--rules NAME ...] [--worke
 
 K copies of a model each learn events of a set, drawn at random, and are merged whenever they have
 learned a number of events together, after a warm start of one copy on the first fifth. The excess
-is over one learner's progressive loss on the rest. Rules are used with the parameter that is best
+is over one learner's progressive loss on the rest. With `--delay`, each round begins at the state
+of that learner instead of a merged one: what it costs alone that workers see each other's events
+only after the round. Rules are used with the parameter that is best
 for one learner on the same events. Rows are shuffled, so that nothing changes within a round that a
 worker could follow alone; with `--ordered`, they are as recorded.
 """
@@ -155,9 +157,17 @@ def clicks(count: int) -> data.Examples:
 
 
 def run(
-    make: Callable[[], Any], examples: data.Examples, count: int = 1, between: int | None = None
+    make: Callable[[], Any],
+    examples: data.Examples,
+    count: int = 1,
+    between: int | None = None,
+    *,
+    delayed: bool = False,
 ) -> Run:
-    """Let workers learn a set; `between` is None if they are never merged."""
+    """Let workers learn a set; `between` is None if they are never merged.
+
+    With `delayed`, they are not merged, but begin each round at the state of one learner of all.
+    """
     model = make()
     X, y = examples.rows, examples.labels
     start = int(len(y) * WARM)
@@ -175,7 +185,11 @@ def run(
             if len(mine):
                 scores = worker.progressive_rows(X[mine], y[mine])
                 total += float(np.sum(loss_of.value(scores, y[mine])))
-        if between is not None:
+        if delayed:
+            model.learn_rows(X[first : first + step], y[first : first + step])
+            for worker in workers:
+                worker.restore(model.state())
+        elif between is not None:
             learned = [base.moved() for base in bases]
             for base, own in zip(bases, learned, strict=True):
                 base.restore(own)
@@ -186,7 +200,9 @@ def run(
     return Run(total / (len(y) - start), int(np.count_nonzero(shown.engine.learner.coefficients())))
 
 
-def quality(name: str, rules: Sequence[str], counts: Sequence[int], *, ordered: bool) -> None:
+def quality(
+    name: str, rules: Sequence[str], counts: Sequence[int], *, ordered: bool, delayed: bool
+) -> None:
     """Print the excess loss on a set."""
     examples, lines = load(name, ordered=ordered), []
     for rule in rules:
@@ -195,14 +211,19 @@ def quality(name: str, rules: Sequence[str], counts: Sequence[int], *, ordered: 
         best = min(tuned, key=lambda p: tuned[p].loss)
         single = tuned[best]
         for count in counts:
-            runs = [run(partial(make, best), examples, count, size) for size in (*SETS[name], None)]
+            sizes = SETS[name] if delayed else (*SETS[name], None)
+            runs = [
+                run(partial(make, best), examples, count, size, delayed=delayed) for size in sizes
+            ]
             excess = [f"{one.loss - single.loss:+.4f}" for one in runs]
-            ratio = f"{runs[-2].nonzero / max(single.nonzero, 1):.2f}"
-            lines.append([rule, f"{best:g}", f"{single.loss:.4f}", str(count), *excess, ratio])
+            if not delayed:
+                ratios = [one.nonzero / max(single.nonzero, 1) for one in runs[:-1]]
+                excess.append(" ".join(f"{ratio:.2f}" for ratio in ratios))
+            lines.append([rule, f"{best:g}", f"{single.loss:.4f}", str(count), *excess])
     between = [f"{size:,} between merges" for size in SETS[name]]
     print(f"{name}: {len(examples.labels):,} events\n")
-    head = ["rule", "parameter", "one learner", "workers", *between, "never merged", "non-zeros"]
-    print(table(head, lines), flush=True)
+    head = ["rule", "parameter", "one learner", "workers", *between]
+    print(table(head if delayed else [*head, "never merged", "non-zeros"], lines), flush=True)
 
 
 def main() -> None:
@@ -212,9 +233,10 @@ def main() -> None:
     parser.add_argument("--rules", nargs="+", default=[*RULES], choices=[*RULES])
     parser.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8, 16])
     parser.add_argument("--ordered", action="store_true")
+    parser.add_argument("--delay", action="store_true")
     args = parser.parse_args()
     for name in args.sets:
-        quality(name, args.rules, args.workers, ordered=args.ordered)
+        quality(name, args.rules, args.workers, ordered=args.ordered, delayed=args.delay)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 from libc.math cimport ceil, fabs, log1p, sqrt
 
 from streamlearn.core.row cimport Row
+from streamlearn.rules.paid_penalty cimport with_penalty
 from streamlearn.rules.rule cimport Rule
 
 from streamlearn.rules.requirements import coordinatewise
@@ -40,8 +41,19 @@ cdef class AdaGradDualAveraging(Rule):
 
     @property
     def merges_by_slot(self):
-        """Not with a penalty, which grows with t for all slots alike."""
-        return self.penalty.simple and self.penalty.l1 + self.penalty.l2 == 0.0
+        """Not with penalties whose gradients have no closed form."""
+        return not self.berhu
+
+    def penalize(self, double[::1] events):
+        cdef Py_ssize_t j
+        cdef double* cell
+        cdef double h
+        for j in range(len(events)):
+            cell = self.cell(j)
+            h = (self.delta + sqrt(cell[SQUARES])) / self.step
+            cell[SUM] = with_penalty(
+                cell[SUM], self.t, events[j], self.penalty.l1, self.penalty.l2, h, 0.0
+            )
 
     cdef double after(self, Py_ssize_t j, double t) noexcept nogil:
         cdef double s = self.cell(j)[SUM]

@@ -2,6 +2,7 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
+from streamlearn.core.arrays import Array
 from streamlearn.rules.slot_state import SlotState
 
 HOW: dict[str | None, int]
@@ -13,4 +14,4 @@ def combine(
     n: int,
     events: ArrayLike,
     evidence: str | None,
-) -> None: ...
+) -> Array | None: ...

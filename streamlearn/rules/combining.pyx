@@ -26,7 +26,7 @@ def combine(SlotState result, SlotState base, workers, Py_ssize_t n, events, evi
     """Set the first n slots of `result` to those of `base`, as several workers have moved them.
 
     `events` are how many each has learned; `evidence` is the name of the field by which "slotwise"
-    merges, without which it is "mean".
+    merges, without which it is "mean". Returns by what each slot was divided, if there is evidence.
     """
     names = [field.name for field in result.fields]
     cdef int[::1] hows = np.array([HOW[field.merge] for field in result.fields], dtype=np.intc)
@@ -38,6 +38,7 @@ def combine(SlotState result, SlotState base, workers, Py_ssize_t n, events, evi
     cdef double share, total, growth, squares, value, start, mass = sum(events)
     cdef double* to
     cdef const double* before
+    cdef double[::1] shares = np.empty(n if seen >= 0 else 0)
     with nogil:
         for j in range(n):
             at = j * stride
@@ -52,6 +53,7 @@ def combine(SlotState result, SlotState base, workers, Py_ssize_t n, events, evi
                     squares += growth * growth
                 if squares > 0.0:
                     share = total * total / squares
+                shares[j] = share
             for f in range(width):
                 start = value = before[f]
                 if hows[f] == LARGEST:
@@ -75,6 +77,7 @@ def combine(SlotState result, SlotState base, workers, Py_ssize_t n, events, evi
                         total /= share
                     value = start + total
                 to[f] = value
+    return None if seen < 0 else np.asarray(shares)
 
 
 cdef uintptr_t address(SlotState part) except 0:

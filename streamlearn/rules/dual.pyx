@@ -14,6 +14,7 @@ from streamlearn.penalties.penalty cimport (
     DualVector, EVERYTHING, NOTHING, ORDER, slot_weight, set_soft,
 )
 from streamlearn.core.row cimport Row, soft, soft_dot
+from streamlearn.rules.paid_penalty cimport with_penalty
 from streamlearn.rules.recorded_steps cimport RecordedSteps
 
 from streamlearn.rules.requirements import one_output_on_simplex
@@ -173,8 +174,22 @@ cdef class Dual(RecordedSteps):
 
     @property
     def merges_by_slot(self):
-        """Not with a penalty, which grows with t for all slots alike."""
-        return self.penalty.simple and self.penalty.l1 + self.penalty.l2 == 0.0
+        """Not if the penalty depends on all slots together."""
+        return bool(self.l1_l2_only) or self.penalty.simple and (
+            self.penalty.l1 + self.penalty.l2 == 0.0
+        )
+
+    def penalize(self, double[::1] events):
+        cdef Py_ssize_t j
+        cdef double* cell
+        if not self.l1_l2_only:
+            return
+        for j in range(len(events)):
+            cell = self.cell(j)
+            cell[0] = with_penalty(
+                cell[0], self.a, events[j], self.geometry.l1, self.geometry.l2, self.b,
+                self.b * self.rho,
+            )
 
     @property
     def slots_are_independent(self):

@@ -12,6 +12,9 @@ A rule declares how each of its numbers merges, by `PerSlot.merge` per slot and 
   m = (sum h_k)^2 / sum h_k^2
 - "derived": computed from the others afterwards, by `derive`
 
+A penalty that grows with the number of events grows by the events of all, divided by the same m:
+`Rule.penalize` adds what is more than their mean.
+
 The sum of K moves is right only in directions in which one worker hardly moved. Where each moved
 most of its way to the optimum, it goes K times too far, and diverges. The mean never does.
 """
@@ -145,10 +148,13 @@ class Merger:
             evidence = result.evidence if result.merges_by_slot else None
             if not self.started:
                 merge_scalars(result, base, rules, events)
+        shares = None
         if result.fields:
-            combine(result, base, workers, n, events, evidence)
+            shares = combine(result, base, workers, n, events, evidence)
         if isinstance(result, Rule):
             result.restored()
+            if shares is not None:
+                result.penalize(events.sum() * (1.0 / shares - 1.0 / len(workers)))
 
 
 def merge_scalars(result: Rule, base: Rule, workers: Sequence[Rule], events: Array) -> None:

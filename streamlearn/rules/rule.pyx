@@ -201,6 +201,9 @@ cdef class Rule(SlotState):
         """Whether each slot merges by who saw it; otherwise all slots are means of the workers."""
         return True
 
+    def penalize(self, events):
+        """Let each slot pay the penalty of so many more events; for penalties that grow with t."""
+
     def fresh(self):
         """Return a rule of the same kind and parameters that has learned nothing."""
         cdef Rule rule = type(self)(**self.params).bind(self.penalty, self.loss)

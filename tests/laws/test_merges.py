@@ -201,6 +201,8 @@ def test_a_slot_that_one_worker_saw_is_that_workers(case: Any) -> None:
     both = merged(rule, [left, right])
     columns = [k for k, field in enumerate(rule.fields) if field.merge == "slotwise"]
     names = [rule.fields[k].name for k in columns]
+    if case in PAYING:  # sums have the penalty in them: see below
+        columns.remove(names.index("gradients"))
     if "sigma" in names or "weight" in names:  # kept in other units
         columns = []
         rows = weights(rule, both), weights(rule, left), weights(rule, right)
@@ -211,6 +213,37 @@ def test_a_slot_that_one_worker_saw_is_that_workers(case: Any) -> None:
     for k in columns:
         np.testing.assert_allclose(cells[:2, k], of_left[:2, k], rtol=1e-12)
         np.testing.assert_allclose(cells[2:5, k], of_right[2:5, k], rtol=1e-12)
+
+
+PAYING = [
+    case
+    for case in BY_SLOT
+    if case[0].fields[0].name == "gradients" and case[1].simple and case[1].l1 + case[1].l2 > 0.0
+]
+
+
+@pytest.mark.parametrize("case", PAYING, ids=brief)
+def test_the_penalty_of_a_slot_is_divided_like_its_gradients(case: Any) -> None:
+    """The weights of s_0 + sum ds / m and of t_0 + sum dt / m penalties, with the same m."""
+    rule, learn = trained(*case)
+    moves = [learn(40, 50, slice(0, 4)), learn(50, 60, slice(2, 6)), learn(60, 72, slice(2, 9))]
+    both = after(rule, merged(rule, moves))
+    before, workers = rule.slots(), [after(rule, move) for move in moves]
+    moved = np.stack([one.slots() - before for one in workers])
+    seen = np.abs(moved[:, :, [one.name for one in rule.fields].index(rule.evidence)])
+    squares = (seen**2).sum(axis=0)
+    shares = np.where(squares > 0.0, seen.sum(axis=0) ** 2 / np.maximum(squares, 1e-300), 3.0)
+    events = rule.t + sum(one.t - rule.t for one in workers) / shares
+    found = both.weights()
+    for j, a in enumerate(events):
+        sums, *rest = before[j] + moved[:, j].sum(axis=0) / shares[j]
+        if rest:
+            b = (rule.delta + np.sqrt(rest[0])) / rule.step
+        else:
+            b = 1.0 / both.step_size - both.t * rule.penalty.l2
+        [expected] = rule.penalty.minimizer([sums], a, b, getattr(rule, "rho", 0.0))
+        assert found[j] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert len(set(events)) > 2
 
 
 @pytest.mark.parametrize("case", MERGED, ids=brief)
