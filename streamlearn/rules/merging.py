@@ -46,14 +46,14 @@ def merged(rule: Rule, moves: Sequence[Move]) -> Move:
     Workers without events count for nothing, and one worker's move is returned as it is.
 
     >>> from streamlearn import losses, penalties, rules
-    >>> rule = rules.DualAveraging().bind(penalties.L1(0.1), losses.Logistic())
+    >>> rule = rules.DualAveraging().bind(penalties.Zero(), losses.Logistic())
     >>> rule.extend(2)
     >>> start = rule.scalar_state()
     >>> one = Move(2, None, (np.array([[2.0], [0.0]]),), {**start, "t": 2.0})
     >>> two = Move(2, None, (np.array([[1.0], [3.0]]),), {**start, "t": 4.0})
     >>> both = merged(rule, [one, two])
-    >>> both.scalars["t"], both.rows[0].ravel()
-    (3.0, array([1.5, 1.5]))
+    >>> both.scalars["t"], both.rows[0].ravel()  # only the second has seen slot 1
+    (3.0, array([1.66666667, 3.        ]))
     """
     if rule.why_no_merge is not None:
         raise IncompatibleError(
