@@ -117,8 +117,9 @@ def test_rankings_of_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     path = tmp_path / "ranker.model"
     given = ["--label", "clicked", "--loss", loss, "--l2", "1e-2", "--save", str(path)]
     facts = solved(capsys, str(tmp_path / "*.jsonl"), *given, "--group", "query", "--shards", "2")
-    assert facts["shards"] == 2
+    assert (facts["shards"], facts["groups"]) == (2, 20)
     assert facts["gap"] <= 1e-4
+    assert solved(capsys, str(tmp_path / "a.jsonl"), *given, "--shards", "1")["groups"] == 1
     score = sl.LinearRegressor.load(path).predict_one
     assert score({"x": 1.0, "z": 0.0}) > score({"x": -1.0, "z": 0.0})
     (tmp_path / "c.jsonl").write_text((tmp_path / "a.jsonl").read_text())
@@ -126,6 +127,24 @@ def test_rankings_of_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
         main(["solve", str(tmp_path / "*.jsonl"), *given, "--group", "query", "--shards", "3"]) == 2
     )
     assert "group 'a" in capsys.readouterr().err
+
+
+def test_fields_are_guessed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(1)
+    x, noise = rng.integers(0, 99, 400), rng.normal(size=400)
+    rows = [f"u{i:04},{10 + i % 7},{one},{one + e:.3f}" for i, (one, e) in enumerate(zip(x, noise))]
+    path = tmp_path / "prices.csv"
+    path.write_text("\n".join(["id,zip,size,price", *rows]) + "\n")
+    model = tmp_path / "prices.model"
+    given = [str(path), "--label", "price", "--l2", "1e-6", "--shards", "2", "--save", str(model)]
+    assert main(["solve", *given]) == 0
+    assert 'id = "ignore"' in capsys.readouterr().out
+    names = set(sl.LinearRegressor.load(model).weights)
+    assert not [name for name in names if name.startswith("id=")]
+    assert "zip=12" in names
+    assert sl.LinearRegressor.load(model).predict_one({"size": 50}) == pytest.approx(50, abs=1)
+    facts = solved(capsys, *given, "--no-guess", "--regression")
+    assert facts["non-zeros"] > 400
 
 
 def test_a_large_file_is_divided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -214,7 +233,8 @@ def test_wrong_use_is_named(
 def test_the_command_and_the_library_agree(
     clicks: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    facts = solved(capsys, clicks, "--label", "clicked", "--l1", "1e-2", "--no-intercept")
+    given = ["--label", "clicked", "--l1", "1e-2", "--no-intercept", "--no-guess"]
+    facts = solved(capsys, clicks, *given)
     paths = sorted(tmp_path.glob("*.jsonl"))
     shards = file_shards(paths, format="json", fields=Fields(label="clicked"))
     found = sl.hindsight.solve_shards(shards, L.Logistic(), P.L1(1e-2))

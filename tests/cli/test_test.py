@@ -74,6 +74,19 @@ def test_numbers_are_those_of_the_predictions(
     assert list(facts["importance"].values()) == sorted(facts["importance"].values(), reverse=True)
 
 
+def test_the_weight_of_negatives_is_said(
+    tmp_path: Path, clicks: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is the model's, and the file may have all of them."""
+    path = trained(tmp_path, clicks[0], "--kept", "0.5")
+    share = "share of negatives kept"
+    page = tmp_path / "page.html"
+    assert found(capsys, path, clicks[1], "--report", page)[share] == 0.5
+    assert "kept = 0.5" in page.read_text()
+    assert share not in found(capsys, path, clicks[1], "--kept", "1", "--report", page)
+    assert "kept = 0.5" not in page.read_text()
+
+
 def test_importance_of_declared_fields_and_interactions(
     tmp_path: Path, clicks: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 import streamlearn
 from streamlearn import config
+from streamlearn.cli.guessing import understand, with_delimiter
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.cli.sharding import Opening, chosen_host, divided, refuse_standard_input
 from streamlearn.cli.tables import counted, show_facts, show_json
@@ -29,8 +30,10 @@ from streamlearn.losses import Logistic, Squared
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import L1, L2, ElasticNet
 from streamlearn.stream import CSVDecoder
+from streamlearn.stream.sources.parts import SourcePart
 
 if TYPE_CHECKING:
+    from streamlearn.cli.guessing import Guesses
     from streamlearn.cli.parsing import Options
     from streamlearn.features import Reader
     from streamlearn.hindsight import Solution, Step
@@ -51,8 +54,9 @@ def run(options: Options) -> int:
         raise ValueError(f"--method: {nearest(options.method, ['auto', *METHODS])}")
     if options.save is not None:
         require_writable(options.save, "--save", options.files)
-    loss = chosen_loss(options)
-    settings = with_group(open_labels(arguments.settings(options, [])), loss, options)
+    guesses = guessed(options)
+    loss = chosen_loss(options, regression=options.regression or guesses.regression)
+    settings = with_group(open_labels(guesses.settings), loss, options)
     with ExitStack() as stack:
         host, count = chosen_host(options, stack)
         grouped = options.group is not None
@@ -95,10 +99,21 @@ def run(options: Options) -> int:
     return INTERRUPTED if solution.interrupted and not monitor.spent else 0
 
 
-def chosen_loss(options: Options) -> Any:
-    """Return the loss of --loss or --regression."""
+def guessed(options: Options) -> Guesses:
+    """Return the settings, with what the first rows show."""
+    given = with_delimiter(arguments.settings(options, []), options)
+    source = SourcePart(build.source(given.source, given.format))
+    guesses = understand(given, source, options)
+    source.close()
+    if guesses and not options.json:
+        sys.stdout.write("\n".join([*guesses.lines(), "", ""]))
+    return guesses
+
+
+def chosen_loss(options: Options, *, regression: bool) -> Any:
+    """Return the loss of --loss, or that of the task."""
     if options.loss is None:
-        return Squared() if options.regression else Logistic()
+        return Squared() if regression else Logistic()
     name = options.loss.partition("(")[0].strip()
     families = [expressions.known_classes(kind) for kind in (AnyLoss, MultivariateLoss)]
     if not any(name in family for family in families):
@@ -198,6 +213,8 @@ class Monitor:
 
 def summary(loaded: LoadedShards, solution: Solution, monitor: Monitor) -> dict[str, Any]:
     """Return what is printed at the end."""
+    loss, groups = loaded.problem.loss, [one.groups for one in loaded.surveys]
+    ranked = isinstance(loss, MultivariateLoss) and loss.takes_groups
     return {
         "method": solution.method,
         "objective": solution.objective,
@@ -206,6 +223,7 @@ def summary(loaded: LoadedShards, solution: Solution, monitor: Monitor) -> dict[
         "non-zeros": int((solution.w != 0.0).sum()),
         "labels": solution.labels,
         "rows": loaded.rows,
+        **({"groups": sum(1 if one is None else len(one) for one in groups)} if ranked else {}),
         "invalid": sum(one.invalid for one in loaded.surveys),
         "seconds to load": monitor.loading,
         "seconds to solve": solution.history[-1].seconds if solution.history else 0.0,

@@ -42,6 +42,7 @@ class Tested:
     importance: FieldImportance
     losses: LossSegments
     batches: Pass
+    kept: float
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -51,7 +52,8 @@ class Tested:
             "labeled": self.quality.events,
             "invalid": self.batches.invalid,
         }
-        return {**counts, **self.quality.facts()}
+        kept = {} if self.kept == 1.0 else {"share of negatives kept": self.kept}
+        return {**counts, **kept, **self.quality.facts()}
 
 
 def run(options: Options) -> int:
@@ -102,7 +104,12 @@ def measured(model: Model, settings: Config, decoder: Decoder, options: Options)
     with Bar("testing", quiet=options.json) as bar:
         batches = Pass(source, decoder, skip=options.on_invalid == "skip", on_batch=bar.update)
         tested = Tested(
-            model, quality_of(model), FieldImportance(model, names), LossSegments(), batches
+            model,
+            quality_of(model),
+            FieldImportance(model, names),
+            LossSegments(),
+            batches,
+            settings.format.kept,
         )
         again = Events()
         try:

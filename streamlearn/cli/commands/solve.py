@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from streamlearn.cli.options import (
     add_features,
     add_format,
+    add_guess,
     add_json,
     add_regression,
     add_shards,
@@ -30,6 +31,7 @@ def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_format(parser)
     add_features(parser)
+    add_guess(parser)
     group = parser.add_group("problem")
     group.add_argument("--l2", metavar="X", type=strength, default=0.0, help="strength of l2")
     group.add_argument("--l1", metavar="X", type=strength, default=0.0, help="strength of l1")

@@ -29,6 +29,8 @@ def page(title: str, tested: Tested, notes: Mapping[str, Any], command: Sequence
     count = f"{tested.quality.events:,} labeled events"
     if tested.batches.invalid:
         count += f", {tested.batches.invalid:,} invalid"
+    if tested.kept < 1.0:
+        count += f", each negative with weight {1.0 / tested.kept:g} (kept = {tested.kept:g})"
     verdict = " ".join(escape(text) for text in sentences(facts))
     sections = "".join(section(panel) for panel in panels(tested, notes))
     origin = "".join(

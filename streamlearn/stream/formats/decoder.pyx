@@ -291,6 +291,9 @@ cdef class Decoder:
             label = bool(value)
         elif kind == INT:
             label = int(value)
+        known = self.labels.known.get(label, label)  # 0 also if this is false, or 0.0
+        if type(known) is not type(label):
+            return self.take_label(known)
         text = self.labels.like_the_first(label)
         if isinstance(text, str):
             return self.take_label(text)

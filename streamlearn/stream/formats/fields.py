@@ -105,6 +105,8 @@ class Fields:
         roles = self.roles
         if len(roles) < sum(getattr(self, role) is not None for role in ROLES):
             raise ValueError("label, weight, id and time must be different fields")
+        if self.labels is not None and len(set(self.labels)) < len(self.labels):
+            raise ValueError(f"labels={self.labels!r}: two of them are equal, as 1 and True are")
         if self.positive is not None and self.labels is not None:
             extra = [value for value in self.positive if value not in self.labels]
             if extra:

@@ -89,7 +89,7 @@ cdef class LabelSet:
     cdef int set_labels(self, labels) except -1:
         """Replace the known labels."""
         self.labels = list(labels)
-        self.known = dict.fromkeys(self.labels)
+        self.known = {label: label for label in self.labels}
         self.detect_booleans(self.labels)
         return 0
 
@@ -173,7 +173,7 @@ cdef class LabelSet:
         """Count a learned event, with this label if it is new; labels may close."""
         if label is not None and label not in self.known:
             self.labels.append(label)
-            self.known[label] = None
+            self.known[label] = label
             self.detect_booleans(self.labels)
         self.close()
 

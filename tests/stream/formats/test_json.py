@@ -30,7 +30,7 @@ FIELDS: list[tuple[Fields, dict[str, str]]] = [
     (Fields(label="b.a", weight="b.b", ignored=("a", "b.c"), time_unit="ms"), {}),
     (Fields(label="b.a", weight="b.b", time_unit="ms"), {"a": "ignore", "b.c": "ignore"}),
     (Fields(label="a", positive=("x", 1)), ONLY),
-    (Fields(label="a", labels=("x", "y", 1, True), weight="w", id="b.a"), {}),
+    (Fields(label="a", labels=("x", "y", 1), weight="w", id="b.a"), {}),
 ]
 
 
@@ -79,8 +79,10 @@ class Slow:
         return bits(row), label, weight, None if key is None else str(key).encode(), moment
 
     def checked(self, label: Any, weight: float) -> Any:
-        if label is not None and self.fields.labels is not None and label not in self.fields.labels:
-            raise InvalidEventError("label")
+        if label is not None and self.fields.labels is not None:
+            if label not in self.fields.labels:
+                raise InvalidEventError("label")
+            label = next(one for one in self.fields.labels if one == label)
         if label is not None and self.fields.positive is not None:
             label = label in self.fields.positive
         if isinstance(label, int) and not -(1 << 63) <= label < 1 << 63:

@@ -115,6 +115,20 @@ def test_a_label_of_another_type_is_no_other_class(
     assert set(labels_of(events)) == set(known)
 
 
+@pytest.mark.parametrize("kind", ["json", "custom"])
+@pytest.mark.parametrize("fields", [{"warmup": 1000}, {"labels": (0, 1)}, {}])
+def test_an_equal_label_of_another_type_is_the_first_one(kind: str, fields: Any) -> None:
+    """So the type of a prediction does not depend on the record that was learned first."""
+    one = decoder(kind, Fields(label="y", **fields))
+    labels = [1, False, True, 0.0] if "labels" in fields else [1, 0, False, True, 0.0]
+    events = read(one, *(line(kind, label) for label in labels))
+    assert {type(label) for label in labels_of(events)} == {int}
+    assert type(one.resolve_label(False)) is int
+    model = sl.LinearClassifier()
+    model.progressive_events(events)
+    assert {type(label) for label in model.predict_proba_one({"a": 1})} == {int}
+
+
 def test_open_and_declared_labels_keep_their_types() -> None:
     free = decoder("json", Fields(label="y"))
     assert labels_of(read(free, line("json", "1"), line("json", 1))) == ["1", 1]
