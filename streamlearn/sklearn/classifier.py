@@ -122,6 +122,9 @@ class StreamClassifier(ClassifierMixin, StreamEstimator):
         self.classes_ = np.union1d(self.classes_, labels) if len(self.classes_) else labels
         return y
 
+    def _declare_labels(self) -> None:
+        self.model_.know_labels(self.classes_.tolist())
+
     def _new_model(self, y: Array, seed: int) -> LinearClassifier:
         factors = self.class_weight
         if factors == "balanced":
@@ -139,12 +142,8 @@ class StreamClassifier(ClassifierMixin, StreamEstimator):
         )
 
     def decision_function(self, X: Any) -> Array:
-        """Return the score of the second of two classes, or of each class.
-
-        A class without a row so far has the score -inf.
-        """
-        scores = self._by_class(np.atleast_2d(self._scores(X).T), absent=-np.inf)
-        return scores.T
+        """Return the score of the second of two classes, or of each class."""
+        return self._by_class(np.atleast_2d(self._scores(X).T)).T
 
     def predict(self, X: Any) -> Array:
         """Return the class with the largest score."""
@@ -159,10 +158,10 @@ class StreamClassifier(ClassifierMixin, StreamEstimator):
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class."""
         scores = self._scores(X)
-        shares = np.zeros((len(scores), len(self.classes_)))
-        known = self._places()
-        found = None if len(known) == 1 else self.model_.probabilities(scores)
-        shares[:, known] = 1.0 if found is None else found
+        if len(self.classes_) == 1:
+            return np.ones((len(scores), 1))
+        shares = np.empty((len(scores), len(self.classes_)))
+        shares[:, self._places()] = self.model_.probabilities(scores)
         return shares
 
     @property
@@ -170,7 +169,7 @@ class StreamClassifier(ClassifierMixin, StreamEstimator):
         """The weights."""
         check_is_fitted(self)
         weights = np.atleast_2d(self.model_.coef(self.n_features_in_))
-        return np.atleast_2d(self._by_class(weights, absent=0.0))
+        return np.atleast_2d(self._by_class(weights))
 
     @property
     def intercept_(self) -> Array:
@@ -179,22 +178,19 @@ class StreamClassifier(ClassifierMixin, StreamEstimator):
         intercept = self.model_.intercept
         if isinstance(intercept, dict):
             intercept = [intercept.get(label, 0.0) for label in self.model_.outputs]
-        return np.atleast_1d(self._by_class(np.atleast_1d(intercept), absent=0.0))
+        return np.atleast_1d(self._by_class(np.atleast_1d(intercept)))
 
     def _places(self) -> list[int]:
         """Return the place in `classes_` of each label of the model."""
         places = {label: place for place, label in enumerate(self.classes_.tolist())}
         return [places[label] for label in self.model_.labels]
 
-    def _by_class(self, values: Array, absent: float) -> Array:
-        """Return values of the outputs by class; for two classes, the second's minus the first's.
-
-        `absent` is the value of a class without a row so far.
-        """
+    def _by_class(self, values: Array) -> Array:
+        """Return the values by class; for two classes, the second's minus the first's."""
         if len(values) == 1:  # two classes share an output
             values = np.concatenate([-values / 2, values / 2])
         known = self._places()
-        rows = np.full((len(self.classes_), *values.shape[1:]), absent)
+        rows = np.empty((len(self.classes_), *values.shape[1:]))
         rows[known] = values[: len(known)]
         if len(rows) == 2:
             difference: Array = rows[1] - rows[0]

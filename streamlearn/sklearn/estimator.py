@@ -34,6 +34,9 @@ class StreamEstimator(BaseEstimator):
     def _checked_labels(self, y: Array) -> Array:
         return y
 
+    def _declare_labels(self) -> None:
+        """Tell the model all labels before it learns the first one."""
+
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         """Learn from scratch, in `passes` over the rows."""
         X, y, weights = self._checked(X, y, sample_weight, reset=True)
@@ -41,6 +44,7 @@ class StreamEstimator(BaseEstimator):
             raise ValueError(f"passes must be at least 1, got {self.passes!r}")
         random = check_random_state(self.random_state)
         self.model_ = self._new_model(y, seed=int(random.randint(2**31)))
+        self._declare_labels()
         n = X.shape[0]
         for _ in range(self.passes):
             if not self.shuffle:
@@ -59,6 +63,7 @@ class StreamEstimator(BaseEstimator):
         if first:
             random = check_random_state(self.random_state)
             self.model_ = self._new_model(y, seed=int(random.randint(2**31)))
+        self._declare_labels()
         self.model_.learn_rows(X, y, weights)
         return self
 

@@ -132,7 +132,10 @@ def test_rankings_of_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
 def test_fields_are_guessed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(1)
     x, noise = rng.integers(0, 99, 400), rng.normal(size=400)
-    rows = [f"u{i:04},{10 + i % 7},{one},{one + e:.3f}" for i, (one, e) in enumerate(zip(x, noise))]
+    rows = [
+        f"u{i:04},{10 + i % 7},{one},{one + e:.3f}"
+        for i, (one, e) in enumerate(zip(x, noise, strict=True))
+    ]
     path = tmp_path / "prices.csv"
     path.write_text("\n".join(["id,zip,size,price", *rows]) + "\n")
     model = tmp_path / "prices.model"
