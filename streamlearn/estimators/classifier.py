@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from river import base
 
+from streamlearn.core.weights import MAX_WEIGHT, checked_weight, checked_weights
 from streamlearn.engine.joint import Joint
 from streamlearn.engine.labels import LabelColumn, column_of_array, column_of_events
 from streamlearn.engine.single import OneVersusRest, Single
 from streamlearn.errors import IncompatibleError, InvalidEventError
 from streamlearn.estimators import frames
-from streamlearn.estimators.frames import checked_weight, checked_weights
 from streamlearn.estimators.linear import Contribution, Event, LabeledRun, Linear
 from streamlearn.losses import Logistic, Loss, MulticlassHinge, VectorLoss
 
@@ -125,9 +125,9 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
             for label, factor in (self.class_weight or {}).items()
         }
         for label, factor in self._factors.items():
-            if not isinstance(factor, int | float | np.number) or not 0.0 <= factor < np.inf:
+            if not isinstance(factor, int | float | np.number) or not (0.0 <= factor <= MAX_WEIGHT):
                 raise IncompatibleError(
-                    f"class_weight of {label!r} must be >= 0 and finite, got {factor!r}"
+                    f"class_weight of {label!r} must be from 0 to {MAX_WEIGHT:g}, got {factor!r}"
                 )
         # Labels in the order of the outputs, and the engine's code for each.
         self._labels: list[Any] = []
@@ -267,7 +267,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         """Return the weight of an event times the factor of its class."""
         w = checked_weight(w)
         try:
-            return checked_weight(w * self._factors.get(y, 1.0))
+            return float(w * self._factors.get(y, 1.0))
         except TypeError:
             raise InvalidEventError(f"a label must be hashable, got {y!r}") from None
 
@@ -277,7 +277,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         if not self._factors:
             return weights
         factors = column_of_array(frames.label_array(y, n), weights).coded(self._factors, 1.0)
-        return checked_weights(factors if weights is None else weights * factors, n)
+        return factors if weights is None else weights * factors
 
     def _labels_of_rows(self, y: Any, weights: Array | None, n: int) -> LabelColumn:
         # A label that has weight 0 throughout is not added.
@@ -290,8 +290,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         weights = events.learned_weights()
         labels = column_of_events(events, weights)
         if self._factors:
-            weighted = weights * labels.coded(self._factors, 1.0)
-            weights = np.asarray(checked_weights(weighted, len(events)))
+            weights = weights * labels.coded(self._factors, 1.0)
             labels = column_of_events(events, weights)
         self.check_labels(labels.distinct)
         return self._encode(labels, weights)

@@ -5,7 +5,6 @@ pandas is imported only if a data frame is given.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +13,7 @@ import numpy as np
 import scipy.sparse
 
 from streamlearn.columns.batch import batches
+from streamlearn.core.weights import checked_weights
 from streamlearn.errors import InvalidEventError
 from streamlearn.estimators.pandas_columns import batch_of_pandas
 
@@ -236,30 +236,6 @@ def labels_and_weights(
     ]
     labels = [known if one is None else one for one in labels]
     return label_array(labels, len(labels)), checked_weights(weights, len(weights))
-
-
-def checked_weight(w: float) -> float:
-    """Return the weight of an event; ValueError unless it is finite and at least 0."""
-    try:
-        if 0.0 <= w < math.inf:
-            return float(w)
-    except TypeError:
-        pass
-    raise ValueError(f"the weight of an event must be a number >= 0 and finite, got {w!r}")
-
-
-def checked_weights(w: Any, n: int) -> Array | None:
-    """Return the weights of n events as an array; None if none are given."""
-    if w is None:
-        return None
-    weights: Array = np.array(w, dtype=float, order="C")
-    if not weights.ndim:
-        weights = np.full(n, float(weights))
-    if weights.shape != (n,):
-        raise ValueError(f"w must have one weight for each of {n} rows, got shape {weights.shape}")
-    if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
-        raise ValueError("the weights of events must be >= 0 and finite")
-    return weights
 
 
 def is_missing(label: Any) -> bool:

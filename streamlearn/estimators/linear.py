@@ -13,6 +13,7 @@ from river import base
 from river.utils.pretty import print_table
 
 from streamlearn.core.integers import is_integer
+from streamlearn.core.weights import checked_weights
 from streamlearn.engine.event_learner import EventLearner
 from streamlearn.engine.joint import Joint
 from streamlearn.engine.single import OneVersusRest, Single
@@ -196,7 +197,7 @@ class Linear(base.Estimator):
     def _learn_chunks(self, X: Any, y: Any, w: Any) -> None:
         """Learn a stream of columns, of which labels and weights are given for all rows."""
         labels = frames.label_array(y, len(y))
-        weights = frames.checked_weights(w, len(labels))
+        weights = checked_weights(w, len(labels))
         start = 0
         for chunk in frames.chunks(X):
             if start + chunk.n > len(labels):
@@ -265,7 +266,7 @@ class Linear(base.Estimator):
 
     def _weights(self, y: Any, w: Any, n: int) -> Array | None:  # noqa: ARG002 - a classifier's
         """Return the weights with which n rows are learned; None: all are 1."""
-        return frames.checked_weights(w, n)
+        return checked_weights(w, n)
 
     def _labels_of_rows(self, y: Any, weights: Array | None, n: int) -> Any:
         """Return the labels of n rows, for `_encode`; InvalidEventError if they are invalid."""

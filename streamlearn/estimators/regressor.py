@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from river import base
 
+from streamlearn.core.weights import checked_weight
 from streamlearn.engine.joint import Joint
 from streamlearn.errors import IncompatibleError, InvalidEventError
-from streamlearn.estimators.frames import checked_weight
 from streamlearn.estimators.linear import Event, LabeledRun, Linear
 from streamlearn.losses import Loss, Squared, VectorLoss
 

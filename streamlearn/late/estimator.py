@@ -13,10 +13,10 @@ import numpy as np
 from river import base
 
 from streamlearn.core.progressive import WeightedMean
+from streamlearn.core.weights import checked_weight
 from streamlearn.errors import IncompatibleError, InvalidEventError, ModelFileError
 from streamlearn.estimators import model_file
 from streamlearn.estimators.classifier import LinearClassifier
-from streamlearn.estimators.frames import checked_weight
 from streamlearn.estimators.linear import Event, Linear
 from streamlearn.estimators.parameter_data import decode_param, encode_param
 from streamlearn.estimators.regressor import LinearRegressor

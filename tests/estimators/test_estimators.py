@@ -810,9 +810,13 @@ def test_invalid_labels_frames_and_matrices() -> None:
             model.learn_rows(frame.to_numpy(), labels)
         with pytest.raises(ValueError, match="learn_rows"):
             model.learn_many(frame.to_numpy(), labels)
-        for weight in (None, "2"):
+        for weight in (None, "2", -1.0, 1e101, float("nan")):
             with pytest.raises(ValueError, match="weight"):
                 model.learn_one({"a": 1.0}, True, weight)  # type: ignore[arg-type]
+        for weight in (-1.0, 1e101, float("nan")):
+            for given in (weight, [1.0, weight]):
+                with pytest.raises(ValueError, match="weight"):
+                    model.learn_rows(np.ones((2, 1)), [0, 1], given)
         with pytest.raises(sl.InvalidEventError, match="masked"):
             model.learn_rows(np.ma.masked_less(np.ones((2, 2)) * [0.0, 1.0], 0.5), [0, 1])
         assert model.steps == 0
@@ -820,7 +824,7 @@ def test_invalid_labels_frames_and_matrices() -> None:
         sl.LinearRegressor().learn_rows(frame.to_numpy(), [1.0, np.nan])
 
 
-@pytest.mark.parametrize("factor", [-1.0, float("nan"), float("inf"), "2", None])
+@pytest.mark.parametrize("factor", [-1.0, float("nan"), float("inf"), 1e101, "2", None])
 def test_invalid_class_weights_are_refused(factor: Any) -> None:
     with pytest.raises(ValueError, match="class_weight of 'a'"):
         sl.LinearClassifier(class_weight={"a": factor})

@@ -12,6 +12,7 @@ from libc.math cimport INFINITY, NAN, isfinite, isnan
 from libc.string cimport memcmp
 
 from streamlearn.core.times import timestamp
+from streamlearn.core.weights import MAX_WEIGHT
 from streamlearn.errors import NO_ID, NO_TIME, InvalidEventError
 
 from streamlearn.engine.events cimport BOOL, CLASS, FLOAT, INT, UNLABELED, Events, Kind
@@ -24,7 +25,7 @@ from streamlearn.stream.formats.fields import UNITS, Fields
 
 cdef str CLOUD_EVENT = "ce_"  # before the names of attributes in headers
 cdef double EXACT = 9007199254740992.0  # 2**53: a float64 holds integers up to here
-cdef double LARGEST_WEIGHT = 1e100  # sums of weights times losses, and their squares, are finite
+cdef double LARGEST_WEIGHT = MAX_WEIGHT
 cdef object LEAST = -(1 << 63)  # integer labels have 64 bits, as in Arrow, Avro and Java
 cdef object GREATEST = (1 << 63) - 1
 cdef str NO_NEGATIVE = (
