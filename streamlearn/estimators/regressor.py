@@ -223,6 +223,7 @@ class LinearRegressor(Linear, base.MiniBatchRegressor):
     def _residuals(self, scores: Array, labels: Array) -> Array:
         return self._responses(np.ascontiguousarray(scores[:, 0])) - labels
 
+    @np.errstate(over="ignore")
     def _squared(self, scores: Array, labels: Array) -> Array:
         return self._residuals(scores, labels) ** 2
 

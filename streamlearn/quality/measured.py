@@ -48,6 +48,7 @@ class Quality:
         """Their weight."""
         return self.means["loss"].weight
 
+    @np.errstate(over="ignore")  # of squares
     def add(self, events: Events, scored: ScoredEvents) -> None:
         """Add decoded events that were scored with all of the model's `score_measures`."""
         rows = np.flatnonzero(~np.isnan(scored.measures["loss"]))
@@ -62,11 +63,16 @@ class Quality:
         """Add what the means do not hold of these rows."""
         raise NotImplementedError
 
+    @np.errstate(over="ignore", invalid="ignore")
     def facts(self) -> dict[str, float | None]:
-        """Return the numbers by name; None where one is undefined."""
+        """Return the numbers by name; None where one is undefined, or too large for a float."""
         if not self.events:
             return {"loss": None}
-        return self._facts({name: mean.mean for name, mean in self.means.items()})
+        found = self._facts({name: mean.mean for name, mean in self.means.items()})
+        return {
+            name: value if value is not None and math.isfinite(value) else None
+            for name, value in found.items()
+        }
 
     def _facts(self, means: dict[str, float]) -> dict[str, float | None]:
         """Return the numbers by name, given the means."""

@@ -216,6 +216,14 @@ def test_numbers_of_a_regressor(offset: float) -> None:
     )
 
 
+def test_what_is_too_large_for_a_float_is_unknown() -> None:
+    labels = [1.0] * 50 + [1e308] + [2.0] * 50
+    quality, _ = progressive(sl.LinearRegressor(), labels, np.ones(101), 10)
+    facts = quality.facts()
+    assert (facts["RMSE"], facts["mean's RMSE"], facts["R2"]) == (None, None, None)
+    assert facts["MAE"] == pytest.approx(1e308 / 101)
+
+
 def test_the_constant_of_any_loss_is_the_best_one() -> None:
     draw = np.random.default_rng(6)
     labels = draw.exponential(2.0, N).tolist()

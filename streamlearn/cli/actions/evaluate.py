@@ -158,13 +158,22 @@ def run(options: Options) -> int:
         sys.stderr.write(f"invalid: {line}\n")
     if not options.labels and (hint := spelling_hint(decoder.labels.labels)):
         sys.stderr.write(f"streamlearn evaluate: {hint}\n")
+    events = max(one.loss.events for one in entries)
     if not interrupted:
-        events = max(one.loss.events for one in entries)
         require_labels(settings, batches.events, events, decoder, options)
-    present(entries, options)
-    if interrupted:
-        sys.stderr.write("streamlearn evaluate: interrupted; these are the results so far\n")
-    return INTERRUPTED if interrupted else 0
+        present(entries, options)
+        return 0
+    present_if_any(entries, options)
+    return INTERRUPTED
+
+
+def present_if_any(entries: list[Contender], options: Options) -> None:
+    """Show how far an interrupted comparison came."""
+    events = any(one.loss.events for one in entries)
+    if events or options.json:
+        present(entries, options)
+    what = "these are the results so far" if events else "nothing was learned"
+    sys.stderr.write(f"streamlearn evaluate: interrupted; {what}\n")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
 from streamlearn.engine.events import Events
@@ -34,7 +33,7 @@ def prefetched(items: Generator[T, None, None]) -> Generator[T, None, None]:
     >>> list(prefetched(n * n for n in range(4)))
     [0, 1, 4, 9]
     """
-    with ThreadPoolExecutor(1, thread_name_prefix="reader") as thread, closing(items):
+    with ThreadPoolExecutor(1, thread_name_prefix="reader") as thread:
         try:
             pending = deque(thread.submit(next_item, items) for _ in range(DEPTH))
             while found := pending.popleft().result():
@@ -42,6 +41,7 @@ def prefetched(items: Generator[T, None, None]) -> Generator[T, None, None]:
                 pending.append(thread.submit(next_item, items))
         finally:
             thread.shutdown(cancel_futures=True)  # a running generator cannot be closed
+            items.close()
 
 
 def next_item(items: Iterator[T]) -> tuple[T, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,6 +64,31 @@ def test_closing_early_ends_the_thread_and_closes_its_input() -> None:
     next(coming)
     coming.close()
     assert closed == [True]
+    assert not readers()
+
+
+def test_a_second_interrupt_while_the_first_one_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy, go = threading.Event(), threading.Event()
+
+    def items() -> Generator[int, None, None]:
+        yield 0
+        busy.set()
+        go.wait()
+        yield 1
+
+    def shutdown(pool: ThreadPoolExecutor, *_: bool, **options: bool) -> None:
+        if not go.is_set():
+            go.set()
+            raise KeyboardInterrupt
+        original(pool, **options)
+
+    original = ThreadPoolExecutor.shutdown
+    monkeypatch.setattr(ThreadPoolExecutor, "shutdown", shutdown)
+    coming = prefetched(items())
+    next(coming)
+    busy.wait()
+    with pytest.raises(KeyboardInterrupt):
+        coming.throw(KeyboardInterrupt())
     assert not readers()
 
 
