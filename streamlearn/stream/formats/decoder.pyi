@@ -2,6 +2,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from streamlearn.core.arrays import Array
+from streamlearn.core.weights import MAX_WEIGHT as MAX_WEIGHT
 from streamlearn.engine.events import Events
 from streamlearn.errors import InvalidEventError
 from streamlearn.features import Reader
