@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.features.fields import Buckets
 from streamlearn.fleet.collector import collectors
@@ -101,10 +99,7 @@ class WorkerTeam:
     pipeline = RoundPipeline
 
     def __init__(self, settings: config.Config, log: Log) -> None:
-        if settings.regret.enabled:
-            log.info("regret not tracked", reason="workers learn different events; use readers")
-        regret = msgspec.structs.replace(settings.regret, enabled=False)
-        self.settings = msgspec.structs.replace(settings, regret=regret)
+        self.settings = settings
         self.log = log
         self.pool: WorkerPool | None = None  # once the source is open
 

@@ -11,14 +11,12 @@ from streamlearn.telemetry.catalog import METRICS
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from streamlearn.daemon.learners import Learners
     from streamlearn.daemon.status import Status
     from streamlearn.fleet.round_source import RoundSource
     from streamlearn.fleet.worker_pool import WorkerPool
     from streamlearn.telemetry import Board
 
 WORKER_METRICS = [name for name in METRICS if name.startswith("worker_")]
-NO_REGRET = "workers learn different events at the same time, and no sample of all is kept"
 
 
 def collectors(
@@ -39,12 +37,6 @@ class WorkerCollector(Observer):
         self.board = board
         self.pool = pool
         self.source = source
-
-    def on_start(self, learners: Learners, status: Status) -> None:  # noqa: ARG002 - the interface's
-        """Say why there is no regret."""
-        about = self.board.about
-        about.regret = True
-        about.regret_unknown = dict.fromkeys((one.name for one in learners), NO_REGRET)
 
     def on_tick(self, status: Status) -> None:
         """Update the board."""

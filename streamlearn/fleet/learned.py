@@ -68,6 +68,7 @@ class LearnerScores:
     diverged: int
     recent: Array  # scores of the last labeled events
     errors: Array  # which of them were errors; empty for regressions
+    ledger: dict[str, Any] | None = None  # if its regret is tracked: see `round_regret`
 
 
 @dataclass
@@ -131,7 +132,12 @@ class RoundSummary(Observer):
                     kept.popleft()
 
     def learned(
-        self, learners: Learners, counts: Counts, before: dict[str, tuple[int, int]], **rest: Any
+        self,
+        learners: Learners,
+        counts: Counts,
+        before: dict[str, tuple[int, int]],
+        ledgers: dict[str, dict[str, Any]],
+        **rest: Any,
     ) -> Learned:
         """Return the round; `before` has the events that each learner had learned, and skipped."""
         none = np.zeros(0)
@@ -141,7 +147,12 @@ class RoundSummary(Observer):
             values, errors = (np.concatenate(column) for column in zip(*recent, strict=True))
             learned, diverged = before[one.name]
             scores[one.name] = LearnerScores(
-                one.progress, one.learned - learned, one.diverged - diverged, values, errors
+                one.progress,
+                one.learned - learned,
+                one.diverged - diverged,
+                values,
+                errors,
+                ledgers.get(one.name),
             )
         return Learned(
             scores=scores,

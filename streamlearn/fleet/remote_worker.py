@@ -15,6 +15,7 @@ from streamlearn.daemon.pipeline import Counts
 from streamlearn.daemon.process.exits import Stop
 from streamlearn.daemon.process.log import Log
 from streamlearn.estimators.merging import ModelSnapshot
+from streamlearn.fleet import round_regret
 from streamlearn.fleet.instructions import Instructions, connect, prepare, require_same_version
 from streamlearn.fleet.learned import RoundSummary
 from streamlearn.fleet.rounds import BaseId, Delta, Task
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from streamlearn.estimators.merging import ModelMove
+    from streamlearn.fleet.round_regret import LedgerStart
     from streamlearn.kafka.reader import KafkaReader
     from streamlearn.stream import Partition
 
@@ -70,6 +72,7 @@ class RemoteWorker:
         self._base: BaseId | None = None
         self._models: dict[str, ModelSnapshot] = {}  # of the base
         self._learned: dict[str, int] = {}  # events, by the models of the base
+        self._ledgers: dict[str, LedgerStart] = {}  # where they begin
         self._clean = False  # whether the learners have the base's state
         self._copies = CopyBuffer()  # of what was learned, which the next round overwrites
         self._at: dict[Partition, int] = {}  # where the reader continues
@@ -116,11 +119,12 @@ class RemoteWorker:
 
     def _learn(self, task: Task, base: Base | None, goals: Mapping[Partition, int]) -> Delta:
         began = time.monotonic()
-        self._take(base)
+        self._take(base, task.workers)
         if self._base != task.base:
             raise RuntimeError(f"this worker does not have the base {task.base}")
         pipeline, learners = self._pipeline, self._pipeline.learners
         self._restore()
+        round_regret.begin(learners, self._ledgers, task)
         self._seek(task.starts)
         pipeline.set_epoch(*task.base)
         pipeline.positions, pipeline.counts = dict(task.starts), Counts()
@@ -145,6 +149,7 @@ class RemoteWorker:
             learners,
             pipeline.counts,
             before,
+            round_regret.parts(learners),  # before the models forget what they have learned
             moves=self._moves(),
             marks={where: mark for where, mark in marks.items() if mark is not None},
             seconds=time.monotonic() - began,
@@ -153,7 +158,7 @@ class RemoteWorker:
         )
         return Delta(task.base, task.rank, task.starts, self._at, learned)
 
-    def _take(self, base: Base | None) -> None:
+    def _take(self, base: Base | None, workers: int) -> None:
         """Take the state of a new base."""
         if base is None or (base.since is not None and base.since != self._base):
             return
@@ -165,12 +170,14 @@ class RemoteWorker:
                 decoder.restore(state)
             for one in learners:
                 one.restore_model(base.state["models"][one.name], learners.reader)
+            round_regret.attach(learners, base.state["regret"], workers)
             self._models = {one.name: ModelSnapshot(one.model) for one in learners}
         else:
             self._forget_learned()
             for name, move in base.state["models"].items():
                 self._models[name].advance(move)
         self._base, self._learned, self._clean = base.id, base.state["learned"], True
+        self._ledgers = base.state["regret"]
 
     def _restore(self) -> None:
         """Give the learners the state of the base, and no scores."""

@@ -13,6 +13,7 @@ from streamlearn.daemon.learners import LearnerResult
 from streamlearn.daemon.pipeline import Counts, Pipeline
 from streamlearn.engine.events import Events
 from streamlearn.estimators.merging import merge
+from streamlearn.fleet.round_regret import ledger_starts
 from streamlearn.rules.copy_buffer import CopyBuffer
 from streamlearn.stream import Records
 from streamlearn.stream.polled import Polled
@@ -71,7 +72,8 @@ class RoundPipeline(Pipeline):
         self.revision += 1
         self.consistent = True
         learned = {one.name: one.learned for one in self.learners}
-        records.moved = {"models": models, "learned": learned}
+        ledgers = ledger_starts(self.learners)
+        records.moved = {"models": models, "learned": learned, "regret": ledgers}
         records.seconds = time.perf_counter() - began
         self.notify(Observer.on_batch, self._batch(records))
         self.report_diverged()
@@ -86,6 +88,8 @@ class RoundPipeline(Pipeline):
             progress.join([one.progress[name] for one in scores])
         learner.learned += sum(one.learned for one in scores)
         learner.diverged += sum(one.diverged for one in scores)
+        if learner.tracker is not None:
+            learner.tracker.ledger.join([one.ledger for one in scores if one.ledger is not None])
         return moved
 
     def _count_round(self, learned: Sequence[Learned]) -> None:
@@ -147,6 +151,7 @@ def base_state(pipeline: Pipeline) -> dict[str, Any]:
     return {
         "models": {one.name: one.model.state(features=False) for one in learners},
         "learned": {one.name: one.learned for one in learners},
+        "regret": ledger_starts(learners),
         "features": learners.reader.state(),
         "decoders": [one.state() for one in pipeline.event_reader.decoders],
     }

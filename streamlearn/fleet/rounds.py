@@ -38,6 +38,7 @@ class Task:
 
     base: BaseId
     rank: int
+    workers: int  # that share the round
     starts: Mapping[Partition, int]
 
 
@@ -84,7 +85,7 @@ class Rounds:
         shares: list[dict[Partition, int]] = [{} for _ in range(workers)]
         for number, (where, position) in enumerate(sorted(self.positions.items())):
             shares[number % workers][where] = position
-        return [Task(self.base, rank, share) for rank, share in enumerate(shares) if share]
+        return [Task(self.base, rank, workers, share) for rank, share in enumerate(shares) if share]
 
     def offer(self, delta: Delta) -> str | None:
         """Accept a delta for this round, or return why it is refused."""

@@ -231,6 +231,31 @@ class Ledger:
             method=solution.method,
         )
 
+    # -- several processes ------------------------------------------------------------------------
+
+    def begin(self, place: int, stride: int, before: float, threshold: int) -> None:
+        """Forget all events: the next ones are a part of those of another process's ledger.
+
+        Their positions are place, place + stride, ..; `before` is how many events that has, and
+        `threshold` that of its sample.
+        """
+        if self.sums.records:
+            self.shared.reservoir.begin(threshold)
+        self.sums.begin(place, stride, before)
+
+    def part(self) -> dict[str, Any]:
+        """Return what was learned since `begin`, for `join`; before the weights are changed."""
+        return {
+            "sums": self.sums.part(),
+            "sample": self.shared.reservoir.snapshot() if self.sums.records else None,
+        }
+
+    def join(self, parts: Sequence[dict[str, Any]]) -> None:
+        """Add the events of other processes; call after the weights were merged."""
+        if self.sums.records:
+            self.shared.reservoir.join([part["sample"] for part in parts])
+        self.sums.join([part["sums"] for part in parts])
+
     # -- state ------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:

@@ -19,11 +19,16 @@ cdef class ProgressiveSums(Watcher):
     cdef int64_t* places
     cdef float* sample_losses
     cdef Py_ssize_t sampled, sample_room
+    # event k, from 0, has the position first + stride * k
+    cdef int64_t first, stride
+    # whether others have learned some of the events
+    cdef readonly bint joined
     cdef readonly object loss
     cdef bint scalar
     cdef readonly Py_ssize_t outputs
     # without the events that are only pending
     cdef double past, weight_past, penalty_past
+    cdef double before  # events before the first of these
     cdef double penalty_sum, penalty_rest, penalty_variance
     # the last known Psi(w_t)
     cdef readonly double penalty, next_penalty_read
@@ -32,6 +37,7 @@ cdef class ProgressiveSums(Watcher):
     cdef bint exact, penalized
     cdef public RowLearner learner
     cdef public object read_penalty
+    cdef int64_t position(self, Py_ssize_t pending) noexcept nogil
     cdef void add_value(self, double value) noexcept nogil
     cdef int next_process_at(self) noexcept nogil
     cdef double pending_weight(self) noexcept nogil

@@ -31,10 +31,14 @@ cdef class ProgressiveSums(Watcher):
 
     Learners of the same events share a reservoir. One of them `records` the events; each keeps its
     own losses, before learning, of the sampled events.
+
+    Several processes that learn parts of a stream `begin` with positions of their own, and what
+    they return as their `part` can `join` the sums of the whole.
     """
 
     def __init__(self, loss, reservoir, penalized=True, records=True):
         self.exact = True
+        self.stride = 1
         self.penalized = penalized
         self.needs_penalty = penalized
         self.next_penalty_read = 0.0 if penalized else INFINITY
@@ -48,7 +52,7 @@ cdef class ProgressiveSums(Watcher):
     cdef void process(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil:
         cdef int few = self.losses.last.n
         cdef double weight = self.losses.last.weight[few - 1]
-        cdef int64_t place = <int64_t>self.past + few - 1
+        cdef int64_t place = self.position(few - 1)
         self.outputs = outputs
         self.needs_penalty = self.penalties[few - 1] == self.penalties[few - 1]  # no NaN: known
         if self.reservoir.has(place):
@@ -62,6 +66,10 @@ cdef class ProgressiveSums(Watcher):
         elif few == MAX_PENDING:
             self.add_value((<Loss>self.loss).sum_pending(&self.losses.last))
         self.process_at = self.next_process_at()
+
+    cdef int64_t position(self, Py_ssize_t pending) noexcept nogil:
+        """Return the position of an event with so many pending ones before it."""
+        return self.first + self.stride * (<int64_t>self.past + pending)
 
     cdef void sample_loss(self, int64_t place, const double* y, double weight) noexcept nogil:
         """Keep the loss of the last event, which is in the sample."""
@@ -119,13 +127,12 @@ cdef class ProgressiveSums(Watcher):
         """Return how many pending events there may be before the next `process`."""
         cdef int n = self.losses.last.n, end = MAX_PENDING
         cdef double now = self.past + n
-        cdef int64_t place = <int64_t>self.past
         if not self.needs_penalty:
             end = <int>min(<double>end, self.next_penalty_read - now + n)
         if not self.scalar or end <= n:
             return n + 1
         for n in range(n + 1, end):
-            if self.reservoir.has(place + n - 1):
+            if self.reservoir.has(self.position(n - 1)):
                 return n
         return end
 
@@ -150,7 +157,8 @@ cdef class ProgressiveSums(Watcher):
 
     cdef void sample_penalty(self) noexcept nogil:
         """Read Psi(w), and schedule the next read."""
-        cdef double events = self.past + self.losses.last.n, cost = 1.0, tolerated, gap
+        cdef double now = self.past + self.losses.last.n, events = self.before + now
+        cdef double cost = 1.0, tolerated, gap
         cdef double value = self.penalty_value()
         if value != value:
             self.next_penalty_read = INFINITY
@@ -158,12 +166,12 @@ cdef class ProgressiveSums(Watcher):
         self.set_penalty(value)
         if self.learner is not None:
             cost = self.learner.features * self.learner.outputs
-        self.next_penalty_read = events + 1.0
+        self.next_penalty_read = now + 1.0
         if events * cost > EXACT_READ_BUDGET:
             # more often while the error is large
             tolerated = TOLERATED_ERROR * self.penalty_sum
             gap = (0.5 if 0.0 < self.penalty_variance <= tolerated * tolerated else 0.125) * events
-            self.next_penalty_read = events + max(1.0, min(gap, max(0.01 * events, cost)))
+            self.next_penalty_read = now + max(1.0, min(gap, max(0.01 * events, cost)))
 
     def record_penalty(self, double penalty):
         """Record the value of Psi(w) after all events so far."""
@@ -256,6 +264,66 @@ cdef class ProgressiveSums(Watcher):
         if self.records:
             self.reservoir.swap_classes()
 
+    # -- the parts of several processes ---------------------------------------------------------
+
+    @property
+    def place(self):
+        """The position of the next event."""
+        return self.position(self.losses.last.n)
+
+    def begin(self, place, stride=1, before=0.0):
+        """Forget all events; the next ones have the positions place, place + stride, ...
+
+        Psi(w) is read as often as after so many events `before`.
+        """
+        self.first, self.stride, self.before = place, stride, before
+        self.past = self.weight_past = 0.0
+        self.losses.sum = self.losses.rest = 0.0
+        self.losses.last.n = self.process_at = 0
+        self.penalty_sum = self.penalty_rest = self.penalty_variance = 0.0
+        self.penalty = self.penalty_change = self.penalty_past = 0.0
+        self.exact = True
+        self.needs_penalty = self.penalized
+        self.next_penalty_read = 0.0 if self.penalized else INFINITY
+        self.use_samples(np.empty(0, np.int64), np.empty(0, np.float32))
+        if self.penalized:
+            self.set_penalty(self.known_penalty())
+
+    def part(self):
+        """Return the sums since `begin` as plain data and arrays, for `join`."""
+        total, stderr, exact = self.penalty_estimate()
+        return {
+            "end": self.position(self.losses.last.n - 1) + 1, "events": self.events, "weight": self.weight,
+            "outputs": self.outputs, "loss": self.progressive_loss, "penalty": total,
+            "stderr": stderr, "exact": exact, "samples": list(self.current_samples()),
+        }
+
+    def join(self, parts):
+        """Add what other processes have learned meanwhile, and go on after their positions."""
+        places, losses = zip(self.current_samples(), *[part["samples"] for part in parts])
+        new = np.concatenate(places)
+        order = np.argsort(new, kind="stable")
+        place = max([self.place] + [part["end"] for part in parts])
+        if self.penalized:
+            self.set_penalty(self.known_penalty())
+        for part in parts:
+            two_sum(&self.losses.sum, &self.losses.rest, part["loss"])
+            two_sum(&self.penalty_sum, &self.penalty_rest, part["penalty"])
+            self.penalty_variance += part["stderr"] * part["stderr"]
+            self.exact = self.exact and part["exact"]
+            self.past += part["events"]
+            self.penalty_past += part["events"]
+            self.weight_past += part["weight"]
+            self.outputs = max(self.outputs, part["outputs"])
+        self.use_samples(new[order], np.concatenate(losses)[order])
+        self.first, self.stride = place - <int64_t>self.events, 1
+        self.joined, self.process_at = True, 0
+
+    def known_penalty(self):
+        """Return Psi(w) now, or its last known value."""
+        cdef double value = self.penalty_value()
+        return value if value == value else self.penalty
+
     @property
     def events(self):
         """The number of events."""
@@ -295,6 +363,8 @@ cdef class ProgressiveSums(Watcher):
             "events": self.past,
             "weight": self.weight_past,
             "outputs": self.outputs,
+            "first": self.first,
+            "joined": self.joined,
             "loss": [self.losses.sum, self.losses.rest],
             "pending": [
                 [last.score[i], last.label[i], last.weight[i], last.slope[i], self.penalties[i]]
@@ -310,7 +380,7 @@ cdef class ProgressiveSums(Watcher):
     def restore(self, state):
         """Resume from `state`, bit for bit."""
         self.past, self.weight_past = state["events"], state["weight"]
-        self.outputs = state["outputs"]
+        self.outputs, self.first, self.joined = state["outputs"], state["first"], state["joined"]
         self.losses.sum, self.losses.rest = state["loss"]
         self.losses.last.n = 0
         for score, label, weight, slope, penalty in state["pending"]:

@@ -286,6 +286,34 @@ cdef class Reservoir:
             "width": self.width,
         }
 
+    def begin(self, threshold):
+        """Forget all events, and admit those with keys up to this threshold."""
+        self.threshold = threshold
+        self.sealed = []
+        self.cursor = self.sealed_bytes = self.rows = self.tail_rows = self.used = 0
+
+    def join(self, snapshots):
+        """Add samples of other events of the stream, whose keys have the same seed."""
+        cdef const char* text
+        cdef Py_ssize_t offset, end
+        cdef Header header
+        for snapshot in snapshots:
+            if (snapshot["seed"], snapshot["width"]) != (self.seed, self.width):
+                raise ValueError("samples of another seed, or of other labels, do not join")
+            self.threshold = min(self.threshold, snapshot["threshold"])
+        for snapshot in snapshots:
+            for data in snapshot["segments"]:
+                text, offset, end = <const char*>at(data), 0, len(data)
+                while offset < end:
+                    read_header(text + offset, &header)
+                    if self.has(header.position):
+                        if self.used + <Py_ssize_t>header.size > self.room:
+                            self.seal(header.size)
+                        memcpy(self.text + self.used, text + offset, header.size)
+                        self.used += header.size
+                        self.tail_rows += 1
+                    offset += header.size
+
     def swap_classes(self):
         """Swap the two classes: labels change their sign."""
         snapshot = self.snapshot()

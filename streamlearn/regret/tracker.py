@@ -36,6 +36,11 @@ ONE_VERSUS_REST = (
     "MulticlassHinge"
 )
 
+MERGED = (
+    "it is proved for one learner of all events; workers learned parts of them, and their models "
+    "were merged"
+)
+
 
 class Tracker:
     """Learn and predict as an estimator does, and track its regret.
@@ -56,6 +61,8 @@ class Tracker:
         comparator if their objectives are the same.
     ledger_state
         The state of its ledger, to resume from if the estimator has learned already.
+    part
+        Whether its events are a part of another tracker's: see `Ledger.join`.
     options
         Options of `Ledger`: gap, seconds, cpu_share; targets.
 
@@ -77,11 +84,13 @@ class Tracker:
         seed: int | None = None,
         beside: Tracker | None = None,
         ledger_state: dict[str, Any] | None = None,
+        *,
+        part: bool = False,
         **options: Any,
     ) -> None:
         if not isinstance(estimator, LinearClassifier | LinearRegressor):
             raise ValueError(f"estimator must be a streamlearn estimator, not {estimator!r}")
-        if estimator.steps and ledger_state is None:
+        if estimator.steps and ledger_state is None and not part:
             raise ValueError(
                 f"estimator has learned {estimator.steps} steps already, but regret counts from "
                 "the first event; use a new one (estimator.clone())"
@@ -197,6 +206,8 @@ class Tracker:
         learner, batch = self._learner, self.estimator.batch
         if isinstance(learner, OneVersusRest):
             return None, ONE_VERSUS_REST
+        if self.ledger.sums.joined:
+            return None, MERGED
         if self.estimator.average != "last":
             return None, "the bound is proved for the iterates of the rule, not for their averages"
         if batch > 1 and learner.batch is not None and learner.batch.count:

@@ -31,6 +31,7 @@ SETTINGS = (
     "--set=features.kind=hashing",
     "--set=features.bits=12",
     "--set=format.labels=[false, true]",
+    "--set=regret.enabled=true",
 )
 
 
@@ -86,6 +87,12 @@ def assert_learned_once(daemons: Daemons, partitions: int, length: int) -> None:
     for learner in data["learners"].values():
         assert learner["learned"] == len(examples)
         assert learner["progress"]["loss"]["weight"] == sum(weights)
+    for ledger in data["observers"]["regret"]["learners"].values():
+        sums, pending = ledger["sums"], ledger["sums"]["pending"]
+        assert sums["events"] + len(pending) == len(examples)
+        assert sums["weight"] + sum(weight for _, _, weight, *_ in pending) == sum(weights)
+    [sample] = data["observers"]["regret"]["samples"]
+    assert sum(sample["rows"]) == len(examples)
 
 
 def run_with_workers(

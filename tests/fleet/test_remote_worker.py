@@ -253,7 +253,7 @@ def test_a_round_begins_where_it_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
     base = Base(Rounds(1, {}).base, None, base_state(owner))
     goals = dict.fromkeys(WHERE, 100)
     for starts in ({WHERE[0]: 0}, {WHERE[0]: 50, WHERE[1]: 20}, {WHERE[2]: 0}, {}):
-        [task] = Rounds(1, starts).tasks(1) or [Task(base.id, 0, {})]
+        [task] = Rounds(1, starts).tasks(1) or [Task(base.id, 0, 1, {})]
         worker._told = WorkerInstructions(settings(), 1 << 16, round_seconds=0.01)
         delta = worker.learn(task, base, goals)
         assert isinstance(delta, Delta)

@@ -9,7 +9,7 @@ import pytest
 
 import streamlearn as sl
 from streamlearn.regret.progressive_sums import ProgressiveSums
-from streamlearn.regret.reservoir import Reservoir, gather_rows
+from streamlearn.regret.reservoir import Reservoir, gather_rows, keys_of
 
 L = sl.losses
 KINDS = ("ones", "bytes", "singles", "doubles", "mixed")
@@ -189,3 +189,43 @@ def test_rows_larger_than_the_memory() -> None:
     assert not reservoir.failed
     assert reservoir.bytes < 100_000
     assert len(gather_rows(reservoir.snapshot())["weights"]) < 10
+
+
+@pytest.mark.parametrize("memory", [None, 20_000])
+def test_parts_join_to_the_sample_and_the_sums_of_all(memory: int | None) -> None:
+    """Rows are numbered in turn, so that the whole has the same positions."""
+    whole, owner = Reservoir(memory, 5), Reservoir(memory, 5)
+    alone, joined = ProgressiveSums(L.Squared(), whole), ProgressiveSums(L.Squared(), owner)
+    workers = [ProgressiveSums(L.Squared(), Reservoir(memory, 5)) for _ in range(3)]
+    observed(owner, 300, 0, joined)
+    for first in (300, 900):
+        parts, samples = [], []
+        for rank, sums in enumerate(workers):
+            sums.reservoir.begin(owner.threshold)
+            sums.begin(joined.place + rank, 3)
+            for k in range(200):
+                observed(sums.reservoir, 1, first + rank + 3 * k, sums)
+            parts.append(sums.part())
+            samples.append(sums.reservoir.snapshot())
+        owner.join(samples)
+        joined.join(parts)
+    observed(owner, 100, 1500, joined)
+    observed(whole, 1600, 0, alone)
+    assert (joined.events, joined.weight, joined.place) == (1600, 1600.0, 1600)
+    assert joined.progressive_loss == pytest.approx(alone.progressive_loss, rel=1e-12)
+    rows = [gather_rows(one.snapshot()) for one in (owner, whole)]
+    limit = min(owner.threshold, whole.threshold)
+    for one, sums in zip(rows, (joined, alone), strict=True):
+        expected = [k for k in members(owner, 1600) if keys_of(np.array([k]), 5)[0] <= limit]
+        kept = keys_of(one["positions"], 5) <= limit
+        assert sorted(one["positions"][kept].tolist()) == expected
+        np.testing.assert_array_equal(one["labels"][:, 0], one["positions"])
+        assert set(one["positions"].tolist()) <= set(sums.current_samples()[0].tolist())
+    assert len(expected) > 50
+    if memory is not None:
+        assert owner.bytes < 1.2 * memory
+
+
+def test_samples_of_another_seed_do_not_join() -> None:
+    with pytest.raises(ValueError, match="seed"):
+        Reservoir(None, 1).join([Reservoir(None, 2).snapshot()])

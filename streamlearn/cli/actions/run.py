@@ -49,8 +49,6 @@ def run(options: Options) -> int:
         raise ValueError("--begin ends before the first record; remove --until")
     log = Log(settings.log.format, settings.log.level)
     team = fleet.team(settings, log)
-    if team is not None:
-        settings = team.settings
     forward = LibraryLogHandler(log)
     logging.getLogger().addHandler(forward)
     hook = log_failed_threads(log)
