@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from streamlearn.features import Reader
     from streamlearn.features.fields import Field
 
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+PART_OF_TIME = re.compile(r"\.(hour|weekday|month)=(\w+)")
 FLAGS = (kinds.Category, kinds.Buckets, kinds.Time, kinds.List)  # all their features have value 1
 
 
@@ -34,6 +38,26 @@ class LearnedField:
         return isinstance(self.kind, FLAGS) or (
             not isinstance(self.kind, kinds.Text) and "=" in rest
         )
+
+
+def parts_of_time(field: LearnedField, target: str) -> dict[str, dict[int, int]]:
+    """Return the slots of hours, weekdays (from 0) and months of a time, by these numbers."""
+    kind = field.kind
+    if not isinstance(kind, kinds.Time) or kind.order is not None:
+        raise IncompatibleError(
+            f"the field {field.name!r} is {str(kind)!r}: dates with an order cannot be exported to "
+            f"{target}; export to json, or write them as 2026-01-31 and train again"
+        )
+    found: dict[str, dict[int, int]] = defaultdict(dict)
+    for rest, slot in field.slots.items():
+        piece = PART_OF_TIME.fullmatch(rest)
+        if piece is None:
+            raise IncompatibleError(
+                f"the feature {field.name + rest!r} cannot be exported to {target}; export to json"
+            )
+        part, value = piece.groups()
+        found[part][WEEKDAYS.index(value) if part == "weekday" else int(value)] = slot
+    return dict(found)
 
 
 def learned_fields(reader: Reader, slots: Iterable[int], target: str) -> list[LearnedField]:

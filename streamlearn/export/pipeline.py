@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from functools import partial
+from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +17,12 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from streamlearn.errors import IncompatibleError
 from streamlearn.estimators.classifier import LinearClassifier
-from streamlearn.export.fields import learned_fields, may_clip
+from streamlearn.export.fields import LearnedField, learned_fields, may_clip, parts_of_time
 from streamlearn.export.score import outputs_of
 from streamlearn.features import fields as kinds
 from streamlearn.losses import VectorLoss
@@ -31,12 +32,15 @@ if TYPE_CHECKING:
 
     from streamlearn.core.arrays import Array
     from streamlearn.estimators.linear import Linear
-    from streamlearn.export.fields import LearnedField
     from streamlearn.export.score import MixtureTerm, Output
 
 TARGET = "scikit-learn"
 WORD = r"\w+"
 INTEGER = re.compile(r"-?\d+")
+PARTS = {"hour": "dt.hour", "weekday": "dt.day_of_week", "month": "dt.month"}
+# What a time may be, and how it is read: a date, or a number of units since 1970.
+DATE = r"^\s*(\d{4}-.*)$"
+AMOUNT = r"^\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*$"
 
 
 class Block:
@@ -46,7 +50,7 @@ class Block:
         self.name = field.name
         self.step = step
         self.slots = list(slots)
-        self.column: str | list[str] = field.name if flat else [field.name]
+        self.column: str | list[str] = field.name if flat else [field.name]  # a series or a frame
         self.center = 0.0  # of a number, which the intercept takes
 
 
@@ -179,6 +183,11 @@ def blocks_of(field: LearnedField) -> Iterator[Block]:
         yield category_block(field)
     elif isinstance(kind, kinds.Buckets):
         yield bucket_block(field)
+    elif isinstance(kind, kinds.Time):
+        instant = partial(pd.to_datetime, utc=True, errors="coerce")
+        yield time_block(field, DATE, call(instant, format="ISO8601"))
+        amount = make_pipeline(call(pd.to_numeric), call(instant, unit=kind.unit))
+        yield time_block(field, AMOUNT, amount)
     elif isinstance(kind, kinds.List):
         pattern = f"[^{re.escape(kind.separator)}]+"
         yield token_block(
@@ -195,12 +204,9 @@ def blocks_of(field: LearnedField) -> Iterator[Block]:
 
 def refused(field: LearnedField) -> IncompatibleError:
     """Return the error of a field that scikit-learn's own transformers cannot read."""
-    remedy = "export to json"
-    if isinstance(field.kind, kinds.Time):
-        remedy = "export to sql or json, or train on columns with hour and weekday"
     return IncompatibleError(
         f"the field {field.name!r} is {str(field.kind)!r}, which cannot be exported to {TARGET}; "
-        f"{remedy}"
+        "export to json"
     )
 
 
@@ -209,33 +215,47 @@ def call(function: Any, **given: Any) -> FunctionTransformer:
     return FunctionTransformer(partial(function, **given))
 
 
+def method(name: str, *given: Any, **named: Any) -> FunctionTransformer:
+    """Return a method of a series, or a frame, as a transformer."""
+    return FunctionTransformer(methodcaller(name, *given, **named))
+
+
 def number_blocks(field: LearnedField) -> Iterator[Block]:
-    """Yield a number, and the indicator that it is missing."""
-    kind = field.kind
-    steps: list[Any] = [call(np.asarray, dtype=float)]
-    center = 0.0
-    if isinstance(kind, kinds.Number):
-        texts = field.slots.keys() - {"", "=missing"}
-        if kind.invalid == "missing" or texts:
-            raise IncompatibleError(
-                f"the field {field.name!r} has numbers and other values, which {TARGET} cannot "
-                "read; export to sql or json"
-            )
-        if kind.clip is not None:
-            steps.append(call(np.clip, a_min=kind.clip[0], a_max=kind.clip[1]))
-        if kind.log1p:
+    """Yield a number, the indicator that it is missing, and the categories of other values."""
+    kind, slots = field.kind, dict(field.slots)
+    declared = kind if isinstance(kind, kinds.Number) else kinds.Number()
+    read: list[Any] = [call(np.asarray, dtype=float)]
+    if declared.invalid != "refuse":
+        read = [
+            call(pd.to_numeric, errors="coerce"),
+            method("replace", [math.inf, -math.inf], math.nan),
+            method("to_frame"),
+        ]
+    flat = len(read) > 1
+    if (slot := slots.pop("", None)) is not None:
+        steps = [*read]
+        if declared.clip is not None:
+            steps.append(call(np.clip, a_min=declared.clip[0], a_max=declared.clip[1]))
+        if declared.log1p:
             steps.append(call(np.log1p))
-        center = kind.center
-    # a missing value adds nothing, as one at the center does
-    steps.append(SimpleImputer(strategy="constant", fill_value=center, keep_empty_features=True))
-    for rest, slot in field.slots.items():
-        if rest:
-            missing = make_pipeline(call(np.asarray, dtype=float), MissingIndicator(features="all"))
-            yield Block(field, missing, [slot], flat=False)
+        # a missing value adds nothing, as one at the center does
+        steps.append(
+            SimpleImputer(strategy="constant", fill_value=declared.center, keep_empty_features=True)
+        )
+        block = Block(field, make_pipeline(*steps), [slot], flat=flat)
+        block.center = declared.center
+        yield block
+    if declared.indicator and (slot := slots.get("=missing")) is not None:
+        if declared.invalid == "category":  # of the text "missing", too
+            yield Block(
+                field, make_pipeline(call(pd.isna), method("astype", float)), [slot], flat=False
+            )
         else:
-            block = Block(field, make_pipeline(*steps), [slot], flat=False)
-            block.center = center
-            yield block
+            del slots["=missing"]
+            missing = make_pipeline(*read, MissingIndicator(features="all"))
+            yield Block(field, missing, [slot], flat=flat)
+    if slots:
+        yield category_block(LearnedField(field.name, kinds.Category(), slots))
 
 
 def category_block(field: LearnedField) -> Block:
@@ -263,6 +283,33 @@ def bucket_block(field: LearnedField) -> Block:
     place = call(np.digitize, bins=edges)
     steps = make_pipeline(call(np.asarray, dtype=float), place, encoder)
     return Block(field, steps, list(found.values()), flat=False)
+
+
+def time_block(field: LearnedField, pattern: str, read: Any) -> Block:
+    """Return the parts of the times that match a pattern."""
+    kind = field.kind
+    parts = parts_of_time(field, TARGET)
+    steps = [
+        make_pipeline(
+            FunctionTransformer(attrgetter(PARTS[part])),
+            method("astype", float),
+            method("to_frame"),
+            OneHotEncoder(categories=[[float(n) for n in sorted(slots)]], handle_unknown="ignore"),
+        )
+        for part, slots in parts.items()
+    ]
+    zone = kind.zone if isinstance(kind, kinds.Time) else ""
+    whole = make_pipeline(
+        method("astype", str),
+        FunctionTransformer(attrgetter("str")),
+        method("extract", pattern, expand=False),
+        read,
+        FunctionTransformer(attrgetter("dt")),
+        method("tz_convert", zone),
+        make_union(*steps),
+    )
+    slots = [slot for found in parts.values() for _, slot in sorted(found.items())]
+    return Block(field, whole, slots, flat=True)
 
 
 def token_block(field: LearnedField, counts: CountVectorizer) -> Block:

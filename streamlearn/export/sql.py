@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from streamlearn.errors import IncompatibleError
-from streamlearn.export.fields import LearnedField, learned_fields, may_clip
+from streamlearn.export.fields import LearnedField, learned_fields, may_clip, parts_of_time
 from streamlearn.export.score import outputs_of
 from streamlearn.features import fields as kinds
 
@@ -20,9 +18,7 @@ if TYPE_CHECKING:
     from streamlearn.features.fields import Field
 
 TARGET = "SQL"
-PARTS = {"hour": "hour({})", "weekday": "isodow({})", "month": "month({})"}
-WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-PIECE = re.compile(r"\.(hour|weekday|month)=(\w+)")
+PARTS = {"hour": "hour({})", "weekday": "isodow({}) - 1", "month": "month({})"}
 OFFSET = r":.*(Z|[+-][0-9:]+)$"  # of a time
 FEW = 8  # cases
 WORDS = r"[\p{L}\p{N}_]+"
@@ -156,32 +152,31 @@ class FieldExpression:
         return looked_up(value, {text(rest[1:]): self.flag(slot) for rest, slot in slots})
 
     def number_parts(self) -> list[str]:
-        """Return what a number and the indicator that it is missing add."""
-        parts, kind = [], self.kind
-        cast = f"CAST({self.column} AS DOUBLE)"
-        x = cast
-        if isinstance(kind, kinds.Number):
-            if kind.invalid != "refuse":
-                x = f"TRY_CAST({self.column} AS DOUBLE)"
-            if kind.clip is not None:
-                low, high = kind.clip
-                x = x if math.isinf(high) else f"least({number(high)}, {x})"
-                x = x if math.isinf(low) else f"greatest({number(low)}, {x})"
-                x = f"CASE WHEN {self.column} IS NOT NULL THEN {x} END"
-            x = f"ln(1.0 + {x})" if kind.log1p else x
-            x = f"({x} - {number(kind.center)})" if kind.center else x
-        texts: dict[str, str] = {}  # what text in a column of numbers adds
-        for rest, slot in self.field.slots.items():
-            if rest == "":
-                parts.append(or_zero(self.product(slot, x)))
-            elif isinstance(kind, kinds.Number) and kind.invalid == "category":
-                texts[text(rest[1:])] = self.flag(slot)
-            if rest == "=missing" and isinstance(kind, kinds.Number) and kind.indicator:
-                parts.append(f"CASE WHEN {self.column} IS NULL THEN {self.flag(slot)} ELSE 0.0 END")
-        if texts:
-            value = canonical(self.column)
-            number_ = f"TRY_CAST({self.column} AS DOUBLE)"
-            parts.append(f"CASE WHEN {number_} IS NULL THEN {looked_up(value, texts)} ELSE 0.0 END")
+        """Return what a number, other values and the indicator that it is missing add."""
+        kind = self.kind if isinstance(self.kind, kinds.Number) else kinds.Number()
+        value = f"CAST({self.column} AS DOUBLE)"
+        if kind.invalid != "refuse":
+            value = f"TRY_{value}"
+            value = f"CASE WHEN isfinite({value}) THEN {value} END"
+        x = value
+        if kind.clip is not None:
+            low, high = kind.clip
+            x = x if math.isinf(high) else f"least({number(high)}, {x})"
+            x = x if math.isinf(low) else f"greatest({number(low)}, {x})"
+            x = f"CASE WHEN {value} IS NOT NULL THEN {x} END"
+        x = f"ln(1.0 + {x})" if kind.log1p else x
+        x = f"({x} - {number(kind.center)})" if kind.center else x
+        parts, slots = [], dict(self.field.slots)
+        if (slot := slots.pop("", None)) is not None:
+            parts.append(or_zero(self.product(slot, x)))
+        if kind.indicator and (slot := slots.get("=missing")) is not None:
+            # where other values are categories, the text "missing" is one that has the same weight
+            absent = self.column if kind.invalid == "category" else value
+            parts.append(f"CASE WHEN {absent} IS NULL THEN {self.flag(slot)} ELSE 0.0 END")
+        if slots and kind.invalid == "category":
+            weights = {text(rest[1:]): self.flag(slot) for rest, slot in slots.items()}
+            other = looked_up(canonical(self.column), weights)
+            parts.append(f"CASE WHEN {value} IS NULL THEN {other} ELSE 0.0 END")
         return parts
 
     def bucket_part(self) -> str:
@@ -199,8 +194,6 @@ class FieldExpression:
 
     def time_parts(self, kind: kinds.Time) -> list[str]:
         """Return what the parts of a time add."""
-        if kind.order is not None:
-            raise self.refused("is a time with an order")
         value = f"CAST({self.column} AS VARCHAR)"
         scale = {"s": "1e0", "ms": "1e-3", "us": "1e-6", "ns": "1e-9"}[kind.unit]
         seconds = f"floor(TRY_CAST({value} AS DOUBLE) * {scale})"
@@ -212,14 +205,13 @@ class FieldExpression:
             f"ELSE {cast}({value} || {clock} || {offset} AS TIMESTAMPTZ) END"
         )
         moment = f"timezone({text(kind.zone)}, {instant})"
-        by_part: dict[str, dict[str, str]] = defaultdict(dict)
-        for rest, slot in self.field.slots.items():
-            found = PIECE.fullmatch(rest)
-            if found is None:
-                raise self.refused(f"has the feature {self.field.name + rest!r}")
-            place = str(WEEKDAYS.index(found[2]) + 1) if found[1] == "weekday" else found[2]
-            by_part[found[1]][place] = self.flag(slot)
-        return [case(PARTS[part].format(moment), cases) for part, cases in by_part.items()]
+        return [
+            case(
+                f"({PARTS[part].format(moment)})",
+                {str(n): self.flag(slot) for n, slot in slots.items()},
+            )
+            for part, slots in parts_of_time(self.field, TARGET).items()
+        ]
 
     def list_part(self, kind: kinds.List) -> str:
         """Return what the items of a text add."""

@@ -35,7 +35,12 @@ KINDS: dict[str, tuple[str, Callable[[random.Random], Any], bool]] = {
     "mixed": (
         "number(center=1, indicator, invalid='category')",
         lambda r: r.choice([None, "1.5", "-2", "low", "it's", "missing"]),
-        False,
+        True,
+    ),
+    "dirty": (
+        "number(indicator, invalid='missing', clip(-3, 1))",
+        lambda r: r.choice([None, "1.5", "-2", "low", "inf", " 7e-1 "]),
+        True,
     ),
     "category": ("category", lambda r: r.choice(["a", "b'c", "12", "True", None]), True),
     "id": ("category", lambda r: r.randrange(30), True),
@@ -47,13 +52,14 @@ KINDS: dict[str, tuple[str, Callable[[random.Random], Any], bool]] = {
     "binary": ("text(binary)", lambda r: ", ".join(r.choices(WORDS, k=3)), True),
     "pairs": ("text(ngrams=2)", lambda r: " ".join(r.choices(WORDS[:3], k=4)), True),
     "tags": ("list(separator=',')", lambda r: ",".join(r.choices(["x", "y z", "7"], k=3)), True),
-    "time": ("time(hour, weekday, month)", lambda r: r.randrange(10**9, 2 * 10**9), False),
-    "local": ("time(zone='Europe/Berlin')", lambda r: iso(r.randrange(10**9, 2 * 10**9)), False),
+    "time": ("time(hour, weekday, month)", lambda r: r.randrange(10**9, 2 * 10**9), True),
+    "local": ("time(zone='Europe/Berlin')", lambda r: iso(r.randrange(10**9, 2 * 10**9)), True),
     "late": (
         "time(invalid='missing')",
-        lambda r: r.choice([iso(r.randrange(10**9, 2 * 10**9)), "someday"]),
-        False,
+        lambda r: r.choice([iso(r.randrange(10**9, 2 * 10**9)), "someday", None, "1700000000.5"]),
+        True,
     ),
+    "days": ("time(weekday, unit='ms')", lambda r: day(r.randrange(10**9, 2 * 10**9)), True),
     "auto": ("auto", lambda r: r.choice([0.5, 2.0, None, -1.0]), True),
     "word": ("auto", lambda r: r.choice(["a", "b", "12.0"]), True),
     "map": ("map", lambda r: f"a:{r.random():.3f} b:2", False),
@@ -73,6 +79,11 @@ def iso(second: int) -> str:
     """Return a time, with an offset in half of the cases."""
     text = str(np.datetime64(second, "s"))
     return text + "+05:30" if second % 2 else text
+
+
+def day(second: int) -> Any:
+    """Return a day, or milliseconds."""
+    return iso(second)[:10] if second % 2 else second * 1000
 
 
 def rows(names: list[str], seed: int = 0) -> list[dict[str, Any]]:
