@@ -1,8 +1,8 @@
 """Start Ray on this machine, or connect to a cluster.
 
 Ray runs whatever code its clients send, so it asks them for a token (`RAY_AUTH_MODE`, unless set
-otherwise). A cluster that is started here gets a random one, which only its processes know. Ray's
-dashboard and usage statistics stay off.
+otherwise). A cluster that is started here gets a random one, which only its processes know, and
+listens on the loopback interface alone. Ray's dashboard and usage statistics stay off.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ AUTO = "auto"  # the cluster of RAY_ADDRESS, or one that is started on this mach
 LOCAL = "local"  # what Ray calls the latter
 OBJECT_STORE_BYTES = 256 << 20  # of a cluster that is started on this machine
 CONNECT_SECONDS = 5.0
+# Ray listens on the loopback interface where clusters of several machines are not enabled, which is
+# its default except on Linux.
+SEVERAL_MACHINES = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -46,7 +49,9 @@ def connected(
     cpus, object_store_bytes
         Resources of a cluster that is started here; `cpus=None`: the machine's cores.
     """
-    ray = imported()
+    if address == AUTO:
+        address = os.environ.get("RAY_ADDRESS", LOCAL)
+    ray = imported(address)
     if ray.is_initialized():
         yield ray
         return
@@ -58,9 +63,11 @@ def connected(
             ray.shutdown()
 
 
-def imported() -> Any:
-    """Import Ray; FleetError if it is not installed."""
+def imported(address: str = LOCAL) -> Any:
+    """Import Ray for use of this cluster; FleetError if it is not installed."""
     # Ray reads these when it is imported.
+    if address == LOCAL:
+        os.environ.setdefault(SEVERAL_MACHINES, "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_AUTH_MODE", "token")
     try:
@@ -72,8 +79,6 @@ def imported() -> Any:
 
 def connect(ray: Any, address: str, cpus: int | None, object_store_bytes: int) -> None:
     """Connect to the cluster, or start one."""
-    if address == AUTO:
-        address = os.environ.get("RAY_ADDRESS", LOCAL)
     resources: dict[str, Any] = {}
     problem = f"Ray at {address} does not answer"
     remedy = "; check the address, and RAY_AUTH_TOKEN"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from streamlearn.daemon.process.exits import Exit
+from streamlearn.fleet.cluster import SEVERAL_MACHINES
 from tests.broker.daemons import fill
 from tests.broker.test_workers import SETTINGS
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tests.broker.conftest import MakeDaemons, MakeTopic
 
 TOKEN = "f" * 64
+CLIENT = {"RAY_AUTH_TOKEN": TOKEN, "RAY_AUTH_MODE": "token", SEVERAL_MACHINES: "0"}
 CODE = """
 import os, sys, time
 from streamlearn.fleet.cluster import connected
@@ -36,7 +38,7 @@ with connected("local", cpus=3, object_store_bytes=100 << 20) as ray:
 @pytest.fixture
 def cluster() -> Iterator[tuple[str, Any]]:
     """The address of a cluster of its own, and the process that started it."""
-    environ = {**os.environ, "RAY_AUTH_TOKEN": TOKEN, "RAY_AUTH_MODE": "token"}
+    environ = {**os.environ, **CLIENT}
     process = subprocess.Popen(
         [sys.executable, "-c", CODE], env=environ, stdout=subprocess.PIPE, text=True
     )
@@ -70,7 +72,7 @@ def test_the_daemon_ends_with_its_code_when_the_head_dies(
     topic = make_topic(2)
     fill(producer, topic, 2, 1000)
     daemons = make_any_daemons(topic, client="confluent")
-    daemons.environ = {"RAY_AUTH_TOKEN": TOKEN, "RAY_AUTH_MODE": "token"}
+    daemons.environ = CLIENT
     process = daemons.start(*SETTINGS, "--ray", cluster[0])
     daemons.wait_for(lambda: "workers learn" in daemons.log_text())
     daemons.wait_for(lambda: daemons.records() == 2000)

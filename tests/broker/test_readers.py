@@ -17,6 +17,7 @@ from confluent_kafka import Producer
 import streamlearn as sl
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.estimators import model_file
+from streamlearn.fleet.cluster import SEVERAL_MACHINES
 from tests.broker.conftest import grow, write
 from tests.broker.daemons import KILLED, Daemons, fill
 from tests.broker.test_delayed_labels import LABELS
@@ -43,7 +44,8 @@ def options(ray: Any) -> list[str]:
 
 def prepared(make_daemons: MakeDaemons, topic: str, **settings: Any) -> Daemons:
     daemons = make_daemons(topic, **settings)
-    daemons.environ = {name: os.environ[name] for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_MODE")}
+    names = ("RAY_AUTH_TOKEN", "RAY_AUTH_MODE", SEVERAL_MACHINES)
+    daemons.environ = {name: os.environ[name] for name in names}
     return daemons
 
 

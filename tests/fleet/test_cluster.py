@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +23,35 @@ def test_a_cluster_asks_for_a_token(ray: Any) -> None:
     assert os.environ["RAY_AUTH_MODE"] == "token"
     assert len(os.environ["RAY_AUTH_TOKEN"]) >= 32
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+
+
+def listening(process: Path) -> set[str]:
+    """The addresses, in hexadecimal, on which a process listens."""
+    links = []
+    for one in process.glob("fd/*"):
+        with suppress(OSError):
+            links.append(str(one.readlink()))
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in (process / "net" / table).read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == "0A" and f"socket:[{inode}]" in links:
+                found.add(local.split(":")[0])
+    return found
+
+
+def test_a_cluster_that_is_started_listens_on_the_loopback_interface_alone(ray: Any) -> None:
+    assert ray.is_initialized()
+    own, addresses = 0, set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended
+            if os.environ["RAY_AUTH_TOKEN"].encode() in (process / "environ").read_bytes():
+                addresses |= listening(process)
+                own += 1
+    assert own > 3  # the head, a node and its agents
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+    assert addresses
+    assert addresses <= loopback
 
 
 @pytest.mark.nightly  # Ray tries for 20 s
