@@ -444,7 +444,9 @@ class BestConfig(Section, frozen=True):
     """Predictions from the learner with the best recent score."""
 
     by: Annotated[Literal["log_loss", "error", "squared", "absolute"], about("score to compare")]
-    window: Annotated[int, about("labeled events over which scores are compared", ge=1)] = 10_000
+    window: Annotated[
+        int, about("labeled events over which scores are compared, by blocks of a hundredth", ge=1)
+    ] = 10_000
     hysteresis: Annotated[
         float, about("relative improvement required to switch learners", ge=0, lt=1)
     ] = 0.05

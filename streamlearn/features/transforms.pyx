@@ -596,6 +596,8 @@ cdef class Transforms(Pieces):
             shown = short_repr(value.text[:value.length].decode(errors="replace"))
         elif value.kind == A_BOOL:
             shown = "true" if value.number else "false"
+        elif value.text != NULL and not isfinite(value.number):
+            shown = "an integer too large for a float"
         else:
             shown = short_number(value.number)
         return self.invalid(t, name, f"is {shown}: expected {wanted.decode()}")

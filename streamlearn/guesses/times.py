@@ -46,7 +46,7 @@ def seconds_of(values: Sequence[Any]) -> Array | None:
     >>> seconds_of(["1970-01-01", "1970-01-02 00:00:01"]), seconds_of(["1970-01"])
     (array([    0., 86401.]), None)
     """
-    some = values[:: max(len(values) // CHECKED, 1)]
+    some = sample(values)
     found = []
     for value in some:
         try:
@@ -57,6 +57,17 @@ def seconds_of(values: Sequence[Any]) -> Array | None:
         except (TypeError, ValueError, OverflowError):
             continue
     return np.array(found) if found and len(found) >= 0.99 * len(some) else None
+
+
+def sample(values: Sequence[Any]) -> Sequence[Any]:
+    """Return some values, the first and the last one too.
+
+    They are drawn at random, because times at equal distances may all be at midnight.
+    """
+    if len(values) <= CHECKED:
+        return values
+    drawn = np.random.default_rng(0).choice(len(values) - 2, CHECKED - 2, replace=False) + 1
+    return [values[k] for k in [0, *sorted(drawn.tolist()), len(values) - 1]]
 
 
 def ordered_dates(values: Sequence[Any]) -> tuple[Array, list[str]] | None:

@@ -121,7 +121,11 @@ REGRET = (
     ),
 )
 MODEL = (
-    gauge("mixture_weight_ratio", "Share of a mixture's member.", ("learner", "member")),
+    gauge(
+        "mixture_weight_ratio",
+        "Share of a mixture's member, mean over the classes.",
+        ("learner", "member"),
+    ),
     gauge("nonzero_weights", "Non-zero weights (exact count).", LEARNER),
     gauge("weights_norm", "Euclidean norm of the weights.", LEARNER),
     gauge("weights_timestamp_seconds", "Time of the last count and norm of weights.", LEARNER),

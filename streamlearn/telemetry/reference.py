@@ -55,7 +55,7 @@ learning. The standard process metrics (`process_cpu_seconds_total`,
   resume from the checkpoint, so that `rate()` does not jump at a restart.
 - An undefined value is absent, not 0: the ROC area without labels of both classes, the step size of
   a rule without one, a regret bound where there is no theorem.
-- Recent values cover the last 10,000 labeled events, or `predictions.best.window` if it is set.
+- Recent values cover the last 10,000 labeled events.
 - Progressive values are measured on each event before it is learned.
 - The metrics of the [server](#server) are at the `/metrics` of `streamlearn serve`, for all of its
   processes together.

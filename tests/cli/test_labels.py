@@ -36,6 +36,8 @@ def test_a_third_class_is_declared(tmp_path: Path, capsys: pytest.CaptureFixture
     told = json.loads(capsys.readouterr().out.splitlines()[0])
     assert told.keys() == {"id", "prediction", "probabilities", "score"}
     assert set(told["probabilities"]) == {"0", "1", "2"}
+    assert max(told["score"], key=told["score"].get) == str(told["prediction"])
+    assert sorted(told["score"]) == ["0", "1", "2"]
     assert main(["predict", model, path, "--probability"]) == 0
     columns = capsys.readouterr().out.splitlines()[0].split("\t")
     assert [column.partition("=")[0] for column in columns[1:]] == ["0", "1", "2"]

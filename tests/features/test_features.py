@@ -179,6 +179,9 @@ def test_an_overflowing_sum_removes_the_new_names() -> None:
     with pytest.raises(InvalidEventError):
         fresh.read_event({0: 1, 1: 1, **bad})
     assert (fresh.size, fresh.identity, fresh.names()) == (0, 0, [])
+    for kind in ("number", "buckets(1, 2)", "auto"):
+        with pytest.raises(InvalidEventError, match="too large for a float"):
+            Names(fields={"x": kind}).read_event({"x": 10**400})
     with pytest.raises(InvalidEventError, match="sum to"):
         Hashing(bits=1).read_event({str(i): 1e308 for i in range(9)})
 

@@ -154,6 +154,16 @@ def test_months_are_features_where_seasons_return() -> None:
         assert (field.hour, field.weekday, field.month) == (True, True, month)
 
 
+@pytest.mark.parametrize("every", [2, 5, 10])
+def test_times_of_which_some_are_at_midnight_have_hours(every: int) -> None:
+    """Whatever the distance between those is."""
+    hours = [n // every * 24 + n % every for n in range(5000)]
+    values = [(START + timedelta(hours=n)).isoformat() for n in hours]
+    field = guess_fields([Column("x", values)])["x"].field
+    assert isinstance(field, sl.fields.Time)
+    assert field.hour
+
+
 @pytest.mark.parametrize(
     ("form", "order"),
     [("%d.%m.%Y", "dmy"), ("%d/%m/%Y", "dmy"), ("%m/%d/%Y %I:%M %p", "mdy"), ("%Y/%m/%d", "ymd")],

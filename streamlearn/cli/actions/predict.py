@@ -14,6 +14,7 @@ from streamlearn.cli import saved_models, waiting
 from streamlearn.cli.decoded_batches import Pass
 from streamlearn.cli.progress import Bar
 from streamlearn.config import arguments
+from streamlearn.core.labels import label_text
 from streamlearn.daemon import build
 from streamlearn.daemon.outputs.predictions import predict_batch
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved_models import Model
+    from streamlearn.core.arrays import Array
     from streamlearn.engine.events import Events
     from streamlearn.stream.formats.label_set import LabelSet
 
@@ -71,12 +73,16 @@ def lines(model: Model, events: Events, labels: LabelSet, options: Options) -> I
 
 
 def outcomes(
-    model: Model, events: Events, labels: LabelSet, scores: Any
+    model: Model, events: Events, labels: LabelSet, scores: Array
 ) -> Iterator[dict[str, Any]]:
     """Return each event's outcome: what a daemon publishes, and the score."""
     ids = [None if key is None else key.decode(errors="replace") for key in events.ids]
     columns = predict_batch(model, scores, None, labels, np.ones(len(events), dtype=bool))
-    for row in zip(ids, *columns, np.asarray(scores).tolist(), strict=True):
+    listed = scores.tolist()
+    if scores.ndim > 1:
+        names = [label_text(label) for label in model.outputs]
+        listed = [dict(zip(names, row, strict=True)) for row in listed]
+    for row in zip(ids, *columns, listed, strict=True):
         yield {name: item for name, item in zip(NAMES, row, strict=True) if item is not UNSET}
 
 

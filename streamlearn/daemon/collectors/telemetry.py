@@ -13,6 +13,8 @@ import time
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from streamlearn.config import effective
 from streamlearn.daemon.collectors.counts import OTHERS, CountsCollector
 from streamlearn.daemon.collectors.delayed_labels import DelayedLabelsCollector
@@ -323,8 +325,10 @@ class TelemetryCollector(Observer):
         board.set("steps", model.steps, name)
         rules = model.rules
         board.set("step_size", rules[0].step_size if len(rules) == 1 else None, name)
-        if len(rules) == 1 and isinstance(rules[0], Mixture | SparseMixture):
-            for member, share in zip(rules[0].members, rules[0].shares, strict=True):
+        mixtures = [rule for rule in rules if isinstance(rule, Mixture | SparseMixture)]
+        if mixtures:
+            shares = np.mean([rule.shares for rule in mixtures], axis=0).tolist()
+            for member, share in zip(mixtures[0].members, shares, strict=True):
                 board.set("mixture_weight_ratio", share, name, str(member))
 
     def _curves(self, *, slow: bool) -> dict[str, float | None]:

@@ -20,6 +20,7 @@ from streamlearn.daemon.process.log import Log
 from streamlearn.daemon.status import Status
 from streamlearn.estimators.checkpoints import CheckpointId
 from streamlearn.quality.ranking import groups_of, roc_area
+from streamlearn.rules import Mixture
 from streamlearn.stream import Partition, Records
 from streamlearn.telemetry import Health
 from streamlearn.telemetry.board import About
@@ -144,6 +145,32 @@ def test_rejected_features_are_counted() -> None:
         reader: Any = loop.pipeline.learners.reader
         assert away == reader.rejected_features
         assert bool(away) == bool(table)
+
+
+def test_shares_of_a_mixture_are_those_of_all_classes(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    events = [
+        {"word": "abc"[i % 3], "x": i % 7, "y": "abc"[i % (2 + (i > 100))]} for i in range(600)
+    ]
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    given = config.parse(
+        "[telemetry]\nport = 0",
+        overrides={
+            "source": {"kind": "file", "paths": [str(path)]},
+            "format.label": "y",
+            "run.until": "end",
+        },
+    )
+    loop = build.loop(given, Log("json", "error"))
+    [watching] = [one for one in loop.pipeline.observers if isinstance(one, TelemetryCollector)]
+    assert loop.run() == 0
+    watching.refresh(Status())
+    [learner] = loop.pipeline.learners
+    mixtures = [rule for rule in learner.model.rules if isinstance(rule, Mixture)]
+    shares = np.array([mixture.shares for mixture in mixtures])
+    assert len(shares) == 3
+    found = watching.board.values("mixture_weight_ratio")
+    assert list(found.values()) == pytest.approx(shares.mean(axis=0).tolist())
 
 
 def test_point_between_two_refreshes_has_no_slow_values() -> None:
