@@ -15,7 +15,8 @@ A tracker must at least sum the loss of every event. A logistic loss, an exp and
 averaging. The tracker instead records the slopes that were used for learning, and sums 64 losses at
 a time with one logarithm.
 
-python -m benchmarks.regret [--data DIR] [--rounds N] [--only cost|accuracy] [--seeds N]
+python -m benchmarks.regret [--data DIR] [--rounds N] [--only cost|accuracy] [--sets NAME ..]
+    [--seeds N]
 """
 
 import argparse
@@ -179,11 +180,11 @@ def tracked(make: Callable[[], Any], X: Any, y: Any, memory: int | None, seed: i
         return tracker.report(SOLVE_SECONDS)
 
 
-def accuracy(directory: Path, seeds: int) -> None:
+def accuracy(directory: Path, sets: Sequence[str], seeds: int) -> None:
     """Print the table of accuracy, line by line."""
     head = ["data", "learner", "memory", "known", "inside", "largest error, %", "widest, %"]
     print(f"| {' | '.join([*head, 'unknown'])} |\n|{' --- |' * 8}")
-    for source in SETS:
+    for source in (one for one in SETS if one.name in sets):
         X, y = read(source, directory)
         memory = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) // 10
         for name, make in MEASURED.items():
@@ -213,10 +214,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=data.HOME, help="where the data sets are")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", choices=("cost", "accuracy"))
+    names = [source.name for source in SETS]
+    parser.add_argument("--sets", choices=names, nargs="+", default=names)
     parser.add_argument("--seeds", type=int, default=20)
     args = parser.parse_args()
     if args.only != "cost":
-        accuracy(args.data, args.seeds)
+        accuracy(args.data, args.sets, args.seeds)
     if args.only != "accuracy":
         cost(args.data, args.rounds)
 

@@ -6,9 +6,10 @@ the logistic loss: for both it is the weight of a large constant column.
 """
 
 import importlib
+import multiprocessing
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -36,6 +37,7 @@ CONSTANTS = (10.0, 100.0)
 TOLERANCES: tuple[float, ...] = tuple(10.0 ** (-k / 2) for k in range(15))
 PAIRS = ((3, 8), (4, 9))  # of digits
 ALL_ROWS = 10**9
+COMPILED = 200  # rows on which peers are compiled
 SKGLM: dict[str, tuple[str, tuple[float, ...], str]] = {  # its losses, and the solver for each
     "Logistic": ("Logistic", (), "ProxNewton"),
     "Squared": ("Quadratic", (), "AndersonCD"),
@@ -91,17 +93,52 @@ class SparseTask:
         objective = self.problem().objective(np.append(w, intercept))
         return objective - optimum.lower_bound <= GAP_SHARE * optimum.objective
 
-    def loosest(self, fit: Fit, enough: Callable[[Any, float], bool], limit: float) -> float | None:
-        """Return the loosest tolerance that is enough, or None if it takes too long."""
-        fit(1.0)  # compiles
+    def part(self, rows: int) -> "SparseTask":
+        """Return the task of the first rows, on which peers are compiled."""
+        return replace(self, rows=self.rows[:rows], labels=self.labels[:rows])
+
+    def loosest(
+        self, peer: str, optimum: Solution, limit: float
+    ) -> tuple[float | None, float | None]:
+        """Return the loosest tolerances of a peer that certify the gap, and that reach it."""
+        peers_of(self.part(COMPILED))[peer](1.0)
+        fit, reached = peers_of(self)[peer], None
         for tolerance in TOLERANCES:
-            began = time.perf_counter()
-            solution = fit(tolerance)
-            if enough(*solution):
-                return tolerance
-            if time.perf_counter() - began > limit:
+            solved = in_child(partial(fit, tolerance), limit)
+            if solved is None:
                 break
-        return None
+            solution, _ = solved
+            if reached is None and self.reaches(*solution, optimum=optimum):
+                reached = tolerance
+            if self.certifies(*solution, optimum=optimum):
+                return tolerance, reached
+        return None, reached
+
+
+def in_child(run: Callable[[], Any], limit: float = 1e6) -> tuple[Any, float] | None:
+    """Return the result and the seconds of CPU, or None if they take longer than `limit`.
+
+    Compiled code cannot be interrupted, so it runs in a forked process.
+    """
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+
+    def work() -> None:
+        began = time.process_time()
+        result = run()
+        there.send((result, time.process_time() - began))
+
+    child = context.Process(target=work)
+    child.start()
+    there.close()
+    try:
+        found: tuple[Any, float] | None = here.recv() if here.poll(2.0 * limit) else None
+    except EOFError:
+        found = None
+    if found is None:
+        child.kill()
+    child.join()
+    return found if found is None or found[1] <= limit else None
 
 
 def sparse_tasks(data: Path) -> Iterator[SparseTask]:
