@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.hindsight.structured.multivariate.loss import MultivariateLoss
-from streamlearn.losses import Exponential, Loss, Poisson, VectorLoss
+from streamlearn.losses import Exponential, Loss, Poisson, Softmax, VectorLoss
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +89,11 @@ def smooth_scalar_loss(loss: AnyLoss) -> bool:
     return scalar_loss(loss) and smooth_loss(loss)
 
 
+def newton_loss(loss: AnyLoss) -> bool:
+    """Accept smooth losses of one output, and Softmax."""
+    return smooth_scalar_loss(loss) or isinstance(loss, Softmax)
+
+
 def l2_only(penalty: Penalty) -> bool:
     """Accept l2/2 |w|^2 alone, with l2 > 0."""
     return norm_penalty(penalty) and penalty.l1 == 0.0 and penalty.l2 > 0.0
@@ -128,9 +133,9 @@ _TABLE = (
         "newton",
         "newton",
         "newton",
-        smooth_scalar_loss,
+        newton_loss,
         norm_penalty,
-        losses="smooth losses of one output",
+        losses="smooth losses of one output, and Softmax",
         penalties="L1, L2 or ElasticNet of a strength > 0",
         needs_rows=True,
     ),

@@ -26,12 +26,6 @@ cdef double* at(array):
 
 cdef class Compressed:
     """A CSR or CSC matrix of float64."""
-    cdef readonly object first, features
-    cdef readonly Py_ssize_t rows
-    cdef object values, indices
-    cdef double* data
-    cdef int* index
-    cdef long long* start
 
     def __init__(self, Py_ssize_t rows, features, first):
         """`first`: where each row or column begins, and the end, with space for one entry more."""
@@ -78,31 +72,50 @@ def selected_rows(RowMatrix X, features, Py_ssize_t entries):
 
 
 cdef class QuadraticModel:
-    """A model on the columns `features` of X, in ascending order, and an intercept if there is one.
+    """A model on a working set of coordinates, and the intercepts if there are any.
 
-    d is the step so far. `state` is linear in d: what a coordinate's slope is computed from.
+    Intercepts are eliminated: they are where the slopes of the model are balanced. d is the step of
+    the other coordinates so far. `state` is linear in d: what a slope is computed from.
     """
-    cdef readonly object features
-    cdef readonly Py_ssize_t rows, size
-    cdef readonly double l1, l2
-    cdef readonly bint intercept
-    cdef public object w, d, state
-    cdef readonly object h
-    cdef object g, curvatures
-    cdef Compressed x
 
     def __init__(self, Compressed x, double l1, double l2, bint intercept):
-        self.x, self.features, self.rows, self.size = x, x.features, x.rows, len(x.features)
+        self.x, self.rows, self.size = x, x.rows, len(x.features)
         self.l1, self.l2, self.intercept = l1, l2, intercept
+
+    def begin(self, g, w):
+        """Begin at d = 0, with the gradient g and the weights w; intercepts are last."""
+        self.g, self.w, self.free_slopes = g[: self.size], w[: self.size], g[self.size :]
+        if self.intercept:
+            self.g = self.g - np.einsum("jk,k->j", self.means, self.free_slopes)
+        self.d, self.state = np.zeros(self.size), self.initial_state()
 
     def value(self, d, state):
         """Return the model at d, without a constant."""
-        after = np.abs(self.w + d)[: self.size].sum()
+        after = np.abs(self.w + d).sum()
         return float(np.einsum("i,i->", self.g, d) + 0.5 * self.form(d, state) + self.l1 * after)
+
+    def step(self):
+        """Return d, with the steps of the intercepts."""
+        if not self.intercept:
+            return self.d
+        free = np.einsum("kl,l->k", self.inverse, self.free_slopes)
+        return np.append(self.d, -free - np.einsum("jk,j->k", self.means, self.d))
+
+
+cdef class ScalarModel(QuadraticModel):
+    """A model of losses of one output; h are the curvatures of the rows."""
+    cdef readonly object h
+    cdef double mass
+
+    cdef int eliminate(self, sums, double mass) except -1:
+        """Eliminate the intercept; `sums` are those of h_i x_i."""
+        self.mass = mass or 1.0
+        self.means, self.inverse = sums[:, None] / self.mass, np.array([[1.0 / self.mass]])
+        return 0
 
 
 @cython.final
-cdef class ColumnModel(QuadraticModel):
+cdef class ColumnModel(ScalarModel):
     """The model by columns; `state` holds h_i <x_i, d>."""
 
     def __init__(self, Compressed rows, double l1, double l2, bint intercept):
@@ -112,45 +125,51 @@ cdef class ColumnModel(QuadraticModel):
         """Set the curvatures of the rows."""
         cdef Py_ssize_t k
         cdef long long e
-        cdef double total
+        cdef double part, total, first
         cdef Compressed x = self.x
         self.h = h
-        self.curvatures = np.zeros(self.size + self.intercept)
+        self.curvatures, self.means = np.zeros(self.size), np.zeros(self.size)
         cdef double* out = at(self.curvatures)
+        cdef double* mean = at(self.means)
         cdef const double* curvature = at(h)
         with nogil:
             for k in range(self.size):
-                total = self.l2
+                total, first = self.l2, 0.0
                 for e in range(x.start[k], x.start[k + 1]):
-                    total += curvature[x.index[e]] * x.data[e] * x.data[e]
-                out[k] = total
+                    part = curvature[x.index[e]] * x.data[e]
+                    first += part
+                    total += part * x.data[e]
+                out[k], mean[k] = total, first
+        self.eliminate(self.means, h.sum())
         if self.intercept:
-            self.curvatures[self.size] = h.sum()
+            self.curvatures -= self.mass * self.means[:, 0] ** 2
 
-    def begin(self, g, w):
-        """Begin at d = 0."""
-        self.g, self.w = g, w
-        self.d, self.state = np.zeros(self.size + self.intercept), np.zeros(self.rows)
+    def initial_state(self):
+        """Return the state of d = 0."""
+        return np.zeros(self.rows)
 
     def descend(self, coordinates):
         """Minimize along each coordinate in turn; return the largest slope that was removed."""
-        cdef Py_ssize_t i, k, j, n = len(coordinates)
+        cdef Py_ssize_t k, j, n = len(coordinates)
         cdef long long e
         cdef const long long* coordinate = <const long long*><size_t>coordinates.ctypes.data
         cdef const double* curvature = at(self.curvatures)
+        cdef const double* mean = at(self.means)
         cdef const double* slope = at(self.g)
         cdef const double* row_curvature = at(self.h)
         cdef const double* weight = at(self.w)
         cdef double* step = at(self.d)
         cdef double* score = at(self.state)
         cdef double here, rise, change, largest = 0.0
+        cdef double mass = self.mass if self.intercept else 0.0
+        cdef double total = mass * np.einsum("i,i->", self.means[:, 0], self.d)  # of the state
         cdef Compressed x = self.x
         with nogil:
             for k in range(n):
                 j = <Py_ssize_t>coordinate[k]
                 if not curvature[j] > 0.0:
                     continue
-                rise = slope[j] + self.l2 * step[j]
+                rise = slope[j] + self.l2 * step[j] - mean[j] * total
                 for e in range(x.start[j], x.start[j + 1]):
                     rise += x.data[e] * score[x.index[e]]
                 here = weight[j] + step[j]
@@ -159,29 +178,18 @@ cdef class ColumnModel(QuadraticModel):
                     continue
                 largest = max(largest, curvature[j] * fabs(change))
                 step[j] += change
+                total += change * mass * mean[j]
                 for e in range(x.start[j], x.start[j + 1]):
                     score[x.index[e]] += change * row_curvature[x.index[e]] * x.data[e]
-            j = self.size
-            if self.intercept and curvature[j] > 0.0:  # last, so that the slopes are balanced
-                rise = slope[j]
-                for i in range(self.rows):
-                    rise += score[i]
-                change = -rise / curvature[j]
-                largest = max(largest, fabs(rise))
-                step[j] += change
-                for i in range(self.rows):
-                    score[i] += change * row_curvature[i]
         return largest
 
     def form(self, d, state):
         """Return the quadratic form of d."""
         used = self.h > 0.0
         curved = np.einsum("i,i->", state[used] / self.h[used], state[used])
-        return curved + self.l2 * np.einsum("i,i->", d[: self.size], d[: self.size])
-
-    def step(self):
-        """Return d."""
-        return self.d
+        if self.intercept:
+            curved -= self.mass * np.einsum("i,i->", self.means[:, 0], d) ** 2
+        return curved + self.l2 * np.einsum("i,i->", d, d)
 
     def scores(self, d):
         """Return <x_i, d> of every row."""
@@ -200,13 +208,9 @@ cdef class ColumnModel(QuadraticModel):
 
 
 @cython.final
-cdef class GramModel(QuadraticModel):
-    """The model by the matrix G = sum_i h_i x_i x_i' + l2 I; `state` holds G d.
-
-    The intercept is eliminated: it is where the slopes of the model are balanced.
-    """
-    cdef object sums, G, means
-    cdef double mass, free_slope
+cdef class GramModel(ScalarModel):
+    """The model by the matrix G = sum_i h_i x_i x_i' + l2 I; `state` holds G d."""
+    cdef object sums, G
 
     def __init__(self, Compressed rows, double l1, double l2, bint intercept):
         QuadraticModel.__init__(self, rows, l1, l2, intercept)
@@ -239,19 +243,14 @@ cdef class GramModel(QuadraticModel):
         sums = self.sums[:size]  # each pair is in one of the two triangles
         self.G = sums + sums.T
         self.G[np.diag_indices(size)] = np.diagonal(sums) + self.l2
-        self.mass = self.h.sum()
-        self.means = self.sums[size] / (self.mass or 1.0)
+        self.eliminate(self.sums[size], self.h.sum())
         if self.intercept:
-            self.G -= np.einsum("i,j->ij", self.mass * self.means, self.means)
+            self.G -= np.einsum("ik,jk->ij", self.mass * self.means, self.means)
         self.curvatures = np.diagonal(self.G).copy()
 
-    def begin(self, g, w):
-        """Begin at d = 0."""
-        self.g, self.w, self.free_slope = g[: self.size], w[: self.size], 0.0
-        if self.intercept:
-            self.free_slope = g[self.size]
-            self.g = self.g - self.free_slope * self.means
-        self.d, self.state = np.zeros(self.size), np.zeros(self.size)
+    def initial_state(self):
+        """Return the state of d = 0."""
+        return np.zeros(self.size)
 
     def descend(self, coordinates):
         """Minimize along each coordinate in turn; return the largest slope that was removed."""
@@ -286,13 +285,6 @@ cdef class GramModel(QuadraticModel):
     def form(self, d, state):
         """Return the quadratic form of d."""
         return np.einsum("i,i->", d, state)
-
-    def step(self):
-        """Return d, with the intercept's step."""
-        if not self.intercept:
-            return self.d
-        free = -self.free_slope / (self.mass or 1.0) - np.einsum("i,i->", self.means, self.d)
-        return np.append(self.d, free)
 
     def scores(self, d):
         """Return <x_i, d> of every row."""

@@ -12,6 +12,8 @@ import numpy as np
 
 from streamlearn.hindsight.extrapolation import POINTS, extrapolated
 from streamlearn.hindsight.quadratic_model import ColumnModel, GramModel, selected_rows
+from streamlearn.hindsight.softmax_model import SoftmaxModel
+from streamlearn.losses import VectorLoss
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,24 +21,27 @@ if TYPE_CHECKING:
     from streamlearn.hindsight.problem import Problem
     from streamlearn.hindsight.risk import Vector
 
-Model: TypeAlias = ColumnModel | GramModel
+Model: TypeAlias = ColumnModel | GramModel | SoftmaxModel
 
 FEW = 200  # features added at a time, or as many as have non-zero weights
 NEAR = 0.8  # slope of a feature that is added, relative to l1
 WIDE = 2000  # features up to which the matrix of the model fits the cache
 PASSES = 120  # over the columns of a model: the work that its matrix may cost
-EPOCHS = 100  # of ColumnModel at most
+EPOCHS = 100  # at most
 GRAM_EPOCHS = 5000  # of GramModel, which cost little
 SHARE = 0.1  # of the largest slope at first; below it the model counts as minimized
 
 
 class WorkingSet:
-    """The features whose weights may move, and the model on them."""
+    """The weights that may move, and the model on them; with several outputs, those of w.
+
+    coordinates: their places in w, and then those of the intercepts.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.coordinates: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
-        self._inside = np.zeros(problem.features, dtype=bool)
+        self._inside = np.zeros(problem.size - problem.intercepts, dtype=bool)
         self._counts = problem.matrix.column_counts()
         self._model: Model | None = None
 
@@ -45,12 +50,12 @@ class WorkingSet:
         w, g = self.problem.penalized(w), self.problem.penalized(g)
         must = (w != 0.0) | (np.abs(g) > self.problem.penalty.l1)
         if self._model is None or (must & ~self._inside).any():
-            features = self._features(w, g)
-            if self._model is None or not self._inside[features].all():
-                self._model = self._build(features)
+            chosen = self._chosen(w, g)
+            if self._model is None or not self._inside[chosen].all():
+                self._model = self._build(chosen)
         return self._model
 
-    def _features(self, w: Vector, g: Vector) -> NDArray[np.intp]:
+    def _chosen(self, w: Vector, g: Vector) -> NDArray[np.intp]:
         l1, held, slope = self.problem.penalty.l1, w != 0.0, np.abs(g)
         slope[held] = 0.0
         if l1 > 0.0:  # otherwise few weights stay at 0
@@ -60,19 +65,24 @@ class WorkingSet:
                 slope[slope < np.partition(slope, -room)[-room]] = 0.0
         return np.flatnonzero(held | (slope > 0.0))
 
-    def _build(self, features: NDArray[np.intp]) -> Model:
-        problem, k = self.problem, len(features)
+    def _build(self, chosen: NDArray[np.intp]) -> Model:
+        problem, k, penalty = self.problem, len(chosen), self.problem.penalty
         self._inside[:] = False
-        self._inside[features] = True
-        free = np.arange(problem.features, problem.size)
-        self.coordinates = np.concatenate([features, free])
+        self._inside[chosen] = True
+        free = np.arange(problem.size - problem.intercepts, problem.size)
+        self.coordinates = np.concatenate([chosen, free])
+        features, places = np.unique(chosen // problem.outputs, return_inverse=True)
         entries = int(self._counts[features].sum())
         rows = selected_rows(problem.matrix, features, entries)
+        strengths = (penalty.l1, penalty.l2, problem.fit_intercept)
+        if isinstance(problem.loss, VectorLoss):
+            classes = chosen % problem.outputs
+            return SoftmaxModel(rows, places, classes, problem.outputs, problem.weights, *strengths)
         lengths = np.diff(rows.first)
-        build: type[Model] = GramModel
+        build: type[ColumnModel | GramModel] = GramModel
         if k > WIDE or 0.5 * float((lengths**2).sum()) + 8 * k * k > PASSES * entries:
             build = ColumnModel
-        return build(rows, problem.penalty.l1, problem.penalty.l2, problem.fit_intercept)
+        return build(rows, *strengths)
 
 
 def minimize(model: Model, enough: float) -> None:
@@ -81,7 +91,7 @@ def minimize(model: Model, enough: float) -> None:
     Between epochs over all coordinates, those with non-zero weights are visited alone. As the set
     is the same in these epochs, their limit can be extrapolated.
     """
-    left = EPOCHS if isinstance(model, ColumnModel) else GRAM_EPOCHS
+    left = GRAM_EPOCHS if isinstance(model, GramModel) else EPOCHS
     every = np.arange(model.size)
     first = 0.0
     while left > 0:

@@ -75,6 +75,21 @@ def test_the_minimizer_satisfies_the_optimality_conditions(
         np.testing.assert_allclose(slope[4:], 0.0, atol=1e-9)  # the slopes are balanced
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_both_models_take_the_same_steps(intercept: bool) -> None:
+    """With an intercept too, which moves with each coordinate: epochs of it alone take ages."""
+    steps = []
+    for kind in MODELS:
+        model = model_of(kind, DENSE + 3.0, 0.1, 0.2, intercept)
+        model.bend(np.linspace(0.5, 1.5, 30))
+        model.begin(np.linspace(-1.0, 1.0, 4 + intercept), np.zeros(4 + intercept))
+        slopes = [model.descend(np.array([2, 0, 1, 3])) for _ in range(2)]
+        values = model.value(model.d, model.state)
+        steps.append([*model.step(), *slopes, values])
+    one, other = steps
+    np.testing.assert_allclose(one, other, rtol=1e-10)
+
+
 def test_a_matrix_keeps_curvatures_that_hardly_changed() -> None:
     model = model_of(GramModel, DENSE, 0.1, 0.0, False)
     h = np.ones(30)
