@@ -7,6 +7,7 @@ the logistic loss: for both it is the weight of a large constant column.
 
 import importlib
 import multiprocessing
+import resource
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -98,7 +99,7 @@ class SparseTask:
         return replace(self, rows=self.rows[:rows], labels=self.labels[:rows])
 
     def loosest(
-        self, peer: str, optimum: Solution, limit: float
+        self, peer: str, optimum: Solution, limit: int
     ) -> tuple[float | None, float | None]:
         """Return the loosest tolerances of a peer that certify the gap, and that reach it."""
         peers_of(self.part(COMPILED))[peer](1.0)
@@ -115,8 +116,8 @@ class SparseTask:
         return None, reached
 
 
-def in_child(run: Callable[[], Any], limit: float = 1e6) -> tuple[Any, float] | None:
-    """Return the result and the seconds of CPU, or None if they take longer than `limit`.
+def in_child(run: Callable[[], Any], limit: int = 1_000) -> tuple[Any, float] | None:
+    """Return the result and the seconds of CPU, or None if they would be more than `limit`.
 
     Compiled code cannot be interrupted, so it runs in a forked process.
     """
@@ -124,6 +125,7 @@ def in_child(run: Callable[[], Any], limit: float = 1e6) -> tuple[Any, float] | 
     here, there = context.Pipe(duplex=False)
 
     def work() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
         began = time.process_time()
         result = run()
         there.send((result, time.process_time() - began))
@@ -132,13 +134,12 @@ def in_child(run: Callable[[], Any], limit: float = 1e6) -> tuple[Any, float] | 
     child.start()
     there.close()
     try:
-        found: tuple[Any, float] | None = here.recv() if here.poll(2.0 * limit) else None
+        found: tuple[Any, float] = here.recv()
     except EOFError:
-        found = None
-    if found is None:
-        child.kill()
-    child.join()
-    return found if found is None or found[1] <= limit else None
+        return None
+    finally:
+        child.join()
+    return found
 
 
 def sparse_tasks(data: Path) -> Iterator[SparseTask]:

@@ -293,7 +293,8 @@ cdef class ProgressiveSums(Watcher):
         """Return the sums since `begin` as plain data and arrays, for `join`."""
         total, stderr, exact = self.penalty_estimate()
         return {
-            "end": self.position(self.losses.last.n - 1) + 1, "events": self.events, "weight": self.weight,
+            "end": self.position(self.losses.last.n - 1) + 1, "events": self.events,
+            "weight": self.weight,
             "outputs": self.outputs, "loss": self.progressive_loss, "penalty": total,
             "stderr": stderr, "exact": exact, "samples": list(self.current_samples()),
         }
