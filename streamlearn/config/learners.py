@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace as replace_fields
 from pathlib import Path
@@ -256,6 +257,8 @@ def models(
             built[i] = model = estimator(learner, shared, declared_labels(format))
             if isinstance(model, LinearClassifier) and format.positive is None:
                 model.check_labels(declared_labels(format))
+            if learner.start is not None:
+                share_saved(model, shared)
         except ValueError as error:
             yield ConfigProblem(f"{path}.{key_at_fault(learner)}", str(error))
     best = predictions.best
@@ -263,6 +266,16 @@ def models(
         reason = None if best is None else incomparable(best.by, model)
         if reason is not None:
             yield ConfigProblem("predictions.best.by", f"{learners[i].name!r} {reason}")
+
+
+def share_saved(model: Linear, shared: Reader) -> None:
+    """Let a saved model use the shared features; ValueError if it has learned others."""
+    own = model.reader
+    if not own.reads_like(shared) and type(own) is type(shared) and own.fields != shared.fields:
+        texts = [f"{name} = {json.dumps(text)}" for name, text in own.fields.texts.items()]
+        listed = ", ".join(texts) or "none"
+        raise ValueError(f"[features.fields] must be as the model has learned: {listed}")
+    model.share_features(shared)
 
 
 def corrections(

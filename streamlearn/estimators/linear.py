@@ -331,12 +331,12 @@ class Linear(base.Estimator):
         """Read features with this reader, which other estimators may share.
 
         What was learned stays: an empty reader copies the names known here. A reader with other
-        names for the same slots is refused.
+        names for the same slots is refused. Its limits of names may differ.
         """
         own = self.engine.reader
         if own is reader:
             return
-        if reader != own:
+        if not reader.reads_like(own):
             raise ValueError(f"cannot share {reader!r}: this model's features are {own!r}")
         frozen, begun = own.frozen(), own.fresh().frozen()
         if reader.frozen() == begun:
@@ -347,13 +347,15 @@ class Linear(base.Estimator):
                 "one model, and train the others from scratch"
             )
         known = own.names() if isinstance(own, Names) else []
-        if known and not reader.size:
-            reader.restore(own.state())
+        if isinstance(reader, Names) and isinstance(own, Names) and known and not reader.size:
+            reader.adopt(own)
         elif known != (reader.names()[: len(known)] if known else []):
             raise ValueError(
                 "the reader and this model have different names for the same slots; share the "
                 "features of one model, and train the others from scratch"
             )
+        if reader != own:
+            self.features = reader.fresh()
         self.engine.reader = reader
 
     def progressive_events(self, events: Events, measures: Iterable[str] = ()) -> ScoredEvents:

@@ -27,6 +27,7 @@ cdef extern from "Python.h":
 cdef uint64_t SEED = <uint64_t> <long long> hash("streamlearn")
 cdef Py_ssize_t MAX_SLOTS = 0x7FFFFFFF
 cdef tuple BOUNDS = ("max_names", "max_bytes")
+cdef tuple LIMITS = (*BOUNDS, "on_full")
 cdef enum:
     MAX_NAME_BYTES = 1024  # bytes of a name; of a longer one its beginning is kept, and a hash
     STORED_BYTES = MAX_NAME_BYTES - 17  # bytes of that beginning: before a # and 16 digits
@@ -488,6 +489,20 @@ one leave the field out or give None
         params = super().params_of(state)
         bounds = {name: state[name] for name in BOUNDS if state.get(name) is not None}
         return {**params, **bounds, "on_full": state.get("on_full")} if bounds else params
+
+    def reads_like(self, other):
+        return isinstance(other, Names) and self.fields == other.fields
+
+    def adopt(self, Names other):
+        """Take the names of another reader that reads alike, within the own limits.
+
+        A table that is full stays full.
+        """
+        if other.full and not self.is_bounded() or other.has_buckets and self.on_full == "ignore":
+            raise ValueError(
+                f"the table of names is full: share {other!r}, or a reader with its `on_full` and"
+                " other limits")
+        self.restore({**other.state(), **{name: getattr(self, name) for name in LIMITS}})
 
     def restore(self, state):
         """Restore what state() returned; ModelFileError, without changes, if it is invalid."""

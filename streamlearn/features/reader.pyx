@@ -314,6 +314,15 @@ cdef class Reader(EventParser):
             return NotImplemented
         return type(self) is type(other) and self.params == other.params
 
+    def reads_like(self, other):
+        """Whether another reader makes the same features; `Names` may have other limits.
+
+        >>> from streamlearn import Names
+        >>> Names(max_names=9).reads_like(Names()), Names().reads_like(Names({"user": "ignore"}))
+        (True, False)
+        """
+        return self == other
+
     def __hash__(self):
         return hash((type(self).__name__, *self.params.values()))
 

@@ -450,6 +450,13 @@ def test_start_is_a_saved_model(tmp_path: Path) -> None:
     start = {"learner": [{"name": "a", "start": str(tmp_path / "old.model")}]}
     read = config.parse(SYNTHETIC, overrides=start)
     assert config.estimators(read)["a"].weights == model.weights
+    model = sl.LinearClassifier(features=sl.Names({"id": "ignore"}))
+    model.learn_one({"a": 1.0}, True)
+    model.save(tmp_path / "old.model")
+    assert problems(SYNTHETIC, overrides=start).keys() == {"learner[0].start"}
+    fields = {"features.fields": {"id": "ignore"}}
+    read = config.parse(SYNTHETIC, overrides={**start, **fields})
+    assert config.estimators(read)["a"].weights == model.weights
     (tmp_path / "old.model").write_bytes(b"nothing")
     assert problems(SYNTHETIC, overrides=start).keys() == {"learner[0].start"}
 

@@ -132,3 +132,28 @@ def test_a_saved_model_declares_its_fields(tmp_path: Path) -> None:
     for options in (["--field", "user=text", "--resume", saved], ["--field", "user=wat"],
                     ["--field", "user"], ["--field", "y=category"]):  # fmt: skip
         assert main(["train", str(tmp_path / "events.jsonl"), "--label", "y", *options]) == 2
+
+
+def test_a_trained_model_starts_a_daemon(tmp_path: Path) -> None:
+    """It learns on as `train --resume` does, where its fields are declared."""
+    for part, name in enumerate(["early", "late"]):
+        lines = [
+            json.dumps({"user": i % 7, "price": (i * 37) % 100 / 10, "click": i % 3 == 0})
+            for i in range(500 * part, 500 * part + 500)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    early, late = (str(tmp_path / f"{name}.jsonl") for name in ("early", "late"))
+    begun, resumed = str(tmp_path / "begun.model"), str(tmp_path / "resumed.model")
+    assert main(["train", early, "--label", "click", "--save", begun]) == 0
+    assert main(["train", late, "--resume", begun, "--save", resumed]) == 0
+    fields = sl.LinearClassifier.load(begun).reader.fields.texts
+    assert fields
+    declared = "\n".join(f"{name} = {json.dumps(text)}" for name, text in fields.items())
+    text = CONFIG.format(directory=tmp_path, kind="names", fields=declared)
+    path = tmp_path / "a.toml"
+    start = f"name = {json.dumps('one')}\nstart = {json.dumps(begun)}"
+    path.write_text(text.replace("events.jsonl", "late.jsonl").replace('name = "one"', start))
+    for _ in range(2):  # the second start resumes from the checkpoint
+        assert main(["run", str(path)]) == 0
+    model = sl.LinearClassifier.load(tmp_path / "state")
+    assert model.weights == sl.LinearClassifier.load(resumed).weights

@@ -152,6 +152,32 @@ def test_a_model_brings_its_names_to_an_empty_reader() -> None:
         second.share_features(reader)
     with pytest.raises(ValueError, match="Hashing"):
         second.share_features(sl.Hashing())
+    limited = sl.Names(max_bytes=100_000, on_full="ignore")
+    second.share_features(limited)
+    assert second.score_one({"b": 1.0}) != 0.0
+    assert limited.names() == ["b"]
+    assert second.reader is limited
+    assert second.clone(include_attributes=True).weights == second.weights
+    with pytest.raises(ValueError, match="fields"):
+        second.share_features(sl.Names({"b": "ignore"}))
+
+
+@pytest.mark.parametrize("on_full", ["hash", "ignore"])
+def test_a_full_table_of_names_stays_full(on_full: str) -> None:
+    def learned() -> Any:
+        model = sl.LinearClassifier(features=sl.Names(max_names=2, on_full=on_full))
+        for name in "abcd":
+            model.learn_one({name: 1.0}, name < "c")
+        return model
+
+    model = learned()
+    larger = sl.Names(max_names=100, on_full=on_full)
+    before = model.predict_proba_one({"a": 1.0, "d": 1.0})
+    model.share_features(larger)
+    assert larger.full
+    assert model.predict_proba_one({"a": 1.0, "d": 1.0}) == before
+    with pytest.raises(ValueError, match="full"):
+        learned().share_features(sl.Names())
 
 
 def test_a_row_that_diverges_is_left_out() -> None:
