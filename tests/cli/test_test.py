@@ -74,6 +74,19 @@ def test_numbers_are_those_of_the_predictions(
     assert list(facts["importance"].values()) == sorted(facts["importance"].values(), reverse=True)
 
 
+@pytest.mark.parametrize("command", ["test", "predict"])
+def test_a_renamed_field_is_reported(
+    command: str, tmp_path: Path, clicks: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = trained(tmp_path, clicks[0])
+    renamed = tmp_path / "renamed.jsonl"
+    renamed.write_text(clicks[1].read_text().replace('"ad"', '"Ad"'))
+    for file, said in ((clicks[1], False), (renamed, True)):
+        capsys.readouterr()
+        assert main([command, str(path), str(file)]) == 0
+        assert (" of ad\n" in capsys.readouterr().err) == said
+
+
 def test_the_weight_of_negatives_is_said(
     tmp_path: Path, clicks: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

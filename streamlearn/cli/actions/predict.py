@@ -11,6 +11,7 @@ from msgspec import UNSET
 
 from streamlearn import config
 from streamlearn.cli import saved_models, waiting
+from streamlearn.cli.absent_fields import SeenFields
 from streamlearn.cli.decoded_batches import Pass
 from streamlearn.cli.progress import Bar
 from streamlearn.config import arguments
@@ -43,14 +44,17 @@ def run(options: Options) -> int:
     saved_models.recall(decoder, notes)
     labels = saved_models.labels_of(model, notes)
     source = build.source(settings.source, settings.format, sample=decoder.sample)
+    seen = SeenFields(model)
     write = sys.stdout.write
     with Bar("predicting", quiet=sys.stdout.isatty()) as bar:
         batches = Pass(source, decoder, skip=options.on_invalid == "skip", on_batch=bar.update)
         try:
             for events in batches:
                 write("".join(lines(model, events, labels, options)))
+                seen.add(events)
         finally:
             batches.close()
+    seen.report("predict")
     for line in batches.examples:
         sys.stderr.write(f"invalid: {line}\n")
     if batches.invalid:

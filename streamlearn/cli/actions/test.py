@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.cli import report, saved_models, waiting
+from streamlearn.cli.absent_fields import SeenFields
 from streamlearn.cli.decoded_batches import Pass, require_labels
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.tables import show, show_facts, show_json
@@ -43,6 +44,7 @@ class Tested:
     losses: LossSegments
     batches: Pass
     kept: float
+    seen: SeenFields
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -66,6 +68,7 @@ def run(options: Options) -> int:
     decoder = build.decoder(settings, model.reader)
     saved_models.recall(decoder, notes)
     tested = measured(model, settings, decoder, options)
+    tested.seen.report("test")
     for line in tested.batches.examples:
         sys.stderr.write(f"invalid: {line}\n")
     require_labels(settings, tested.batches.events, tested.quality.events, decoder, options)
@@ -110,11 +113,13 @@ def measured(model: Model, settings: Config, decoder: Decoder, options: Options)
             LossSegments(),
             batches,
             settings.format.kept,
+            SeenFields(model),
         )
         again = Events()
         try:
             for events in batches:
                 add(tested, events)
+                tested.seen.add(events)
                 if named is None:
                     tested.importance.add(events)
                 elif batches.events <= HASHED_SAMPLE or not again.records:
