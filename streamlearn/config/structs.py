@@ -640,6 +640,14 @@ class FleetConfig(Section, frozen=True):
             le=1000,
         ),
     ] = 1
+    min_workers: Annotated[
+        int,
+        about(
+            "fewer than `workers` learn while they keep up, but at least so many; 0: all always",
+            ge=0,
+            le=1000,
+        ),
+    ] = 0
     round_seconds: Annotated[
         float, about("seconds for which workers learn before they are merged", ge=0.1)
     ] = 10.0

@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.errors import FleetError
-from streamlearn.fleet.cluster import connected
+from streamlearn.fleet.cluster import connected, first_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -65,7 +65,7 @@ class ActorPool:
         self._head_checked = self._head_answered = time.monotonic()
         try:
             self.ray = self.closing.enter_context(connected(address, cpus=count))
-            self._told = self.ray.put(told)
+            self._told = self.put(told)
             remote = self.ray.remote(num_cpus=1, max_concurrency=1, scheduling_strategy="SPREAD")
             self._kind = remote(kind)
         except BaseException:
@@ -108,6 +108,15 @@ class ActorPool:
         """Return a new actor, and the call that starts it."""
         actor = self._kind.remote()
         return actor, actor.start.remote(self._told)
+
+    def put(self, value: Any) -> Any:
+        """Store a value for the actors; Ray writes to its disk what memory cannot hold."""
+        try:
+            return self.ray.put(value)
+        except self.ray.exceptions.RayError as error:
+            raise FleetError(
+                f"Ray's object store is full ({first_line(error)}); give Ray more memory or disk"
+            ) from error
 
     def kill(self, actor: Any) -> None:
         """End an actor; a frozen one ends when it continues."""

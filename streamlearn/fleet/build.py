@@ -130,6 +130,7 @@ class WorkerTeam:
             fleet.workers,
             address=fleet.ray,
             deadline_seconds=fleet.deadline_seconds,
+            least=fleet.min_workers or fleet.workers,
             log=self.log,
         )
         return self.pool

@@ -82,7 +82,8 @@ class Learned:
     unlabeled: int
     schemas: dict[int | str, int]
     marks: dict[Partition, int]  # the ends of the partitions
-    seconds: float  # for which it learned
+    seconds: float  # of the round
+    busy: float  # the share of them in which it had records to learn
     positive_seen: bool = True
     negative_values: list[Any] = field(default_factory=list)  # if it was not
 

@@ -133,13 +133,16 @@ class RemoteWorker:
         before = {one.name: (one.learned, one.diverged) for one in learners}
         reader = self._live()
         goals = {where: goals[where] for where in task.starts if where in goals}
+        busy = 0.0
         while (left := began + self._told.round_seconds - time.monotonic()) > 0.0:
             if goals and all(pipeline.positions[where] >= at for where, at in goals.items()):
                 break
             records = reader.poll(min(left, WAIT_SECONDS), self._most)
             if records:
                 self._clean = False
+                since = time.monotonic()
                 pipeline.process(records)
+                busy += time.monotonic() - since
         self._at = dict(pipeline.positions)
         for sink in self._sinks:
             sink.flush(self._told.flush_seconds)
@@ -152,7 +155,8 @@ class RemoteWorker:
             round_regret.parts(learners),  # before the models forget what they have learned
             moves=self._moves(),
             marks={where: mark for where, mark in marks.items() if mark is not None},
-            seconds=time.monotonic() - began,
+            seconds=(seconds := time.monotonic() - began),
+            busy=busy / max(seconds, 1e-9),
             positive_seen=labels.positive_seen,
             negative_values=labels.negative_values,
         )

@@ -20,11 +20,13 @@ from streamlearn.fleet.actor_pool import START_SECONDS, ActorPool
 from streamlearn.fleet.cluster import AUTO
 from streamlearn.fleet.remote_worker import Base, Failed, RemoteWorker
 from streamlearn.fleet.rounds import BaseId, Delta, Rounds
+from streamlearn.fleet.scaling import RoundLoad, Scaling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from streamlearn.daemon.process.log import Log
+    from streamlearn.fleet.learned import Learned
     from streamlearn.fleet.remote_worker import WorkerInstructions
     from streamlearn.kafka.reader import KafkaReader
     from streamlearn.stream import Partition, Records
@@ -53,6 +55,8 @@ class WorkerPool(ActorPool):
     ----------
     deadline_seconds
         How long after the end of a round a worker may answer.
+    least
+        How many workers there are at least: between this and `count`, by lag.
     """
 
     noun = "worker"
@@ -65,8 +69,10 @@ class WorkerPool(ActorPool):
         *,
         address: str = AUTO,
         deadline_seconds: float = 10.0,
+        least: int,
         log: Log,
     ) -> None:
+        self._scaling = Scaling(least, count)
         self._patience = told.round_seconds + deadline_seconds
         self.rounds: Rounds | None = None  # None: the daemon learns alone
         self.goals: Mapping[Partition, int] = {}  # where rounds may end early
@@ -80,7 +86,7 @@ class WorkerPool(ActorPool):
         self._marks: dict[Partition, int] = {}
         self.round_bytes: int | None = None  # of what was learned in the last round
         super().__init__(local, RemoteWorker, told, count, address, log)
-        self.workers = [self._start(number) for number in range(count)]
+        self.workers = [self._start(number) for number in range(self._scaling.least)]
 
     # -- the interface of readers -----------------------------------------------------------------
 
@@ -173,6 +179,7 @@ class WorkerPool(ActorPool):
             self.round_bytes = sum(
                 move.nbytes for delta in deltas for move in delta.learned.moves.values()
             )
+        self._scale(self.rounds, [delta.learned for delta in deltas])
         return deltas
 
     def hand_out(self, moved: dict[str, Any]) -> None:
@@ -180,7 +187,24 @@ class WorkerPool(ActorPool):
         assert self.rounds is not None  # noqa: S101 - as above
         now = self.rounds.base
         self._before = now._replace(number=now.number - 1)
-        self._change, self._whole = self.ray.put(Base(now, self._before, moved)), None
+        self._change, self._whole = self.put(Base(now, self._before, moved)), None
+
+    def _scale(self, rounds: Rounds, learned: Sequence[Learned]) -> None:
+        """Start or end workers after a round, by its lag."""
+        now = len(self.workers)
+        if not all(worker.started for worker in self.workers):
+            return
+        events = sum(one.counts.records for one in learned)
+        lag = sum(worker.lag or 0 for worker in self.workers)
+        busy = sum(one.busy for one in learned) / now
+        wanted = self._scaling.after(RoundLoad(now, events, lag, busy))
+        wanted = max(min(wanted, len(rounds.positions)), self._scaling.least)
+        if wanted != now:
+            self.log.info("workers changed", workers=wanted, lag=lag)
+        for worker in self.workers[wanted:]:
+            self.kill(worker.actor)
+        del self.workers[wanted:]
+        self.workers += [self._start(number) for number in range(now, wanted)]
 
     def _step(self, rounds: Rounds, seconds: float) -> None:
         """Begin a round if none is under way, or wait for answers."""
@@ -214,7 +238,7 @@ class WorkerPool(ActorPool):
         if worker.holds is not None and worker.holds == self._before and self._change is not None:
             return self._change
         if self._whole is None:
-            self._whole = self.ray.put(Base(rounds.base, None, self._state()))
+            self._whole = self.put(Base(rounds.base, None, self._state()))
         return self._whole
 
     def _ask(self, worker: Worker, call: Any) -> None:

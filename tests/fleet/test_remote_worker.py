@@ -288,6 +288,46 @@ def test_too_many_invalid_records_stop_the_daemon(monkeypatch: pytest.MonkeyPatc
     assert failed.code == Exit.INVALID_RECORDS
 
 
+def test_a_label_that_is_not_known_is_an_invalid_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in one process, once the labels are closed: models of all workers keep their labels."""
+    owner = make_pipeline()
+    worker, reader = make_worker(monkeypatch)
+    made = reader.poll
+
+    def poll(seconds: float, most: int) -> list[Records]:
+        found = made(seconds, most)
+        for one in found:
+            values = [*one.values[:-1], b'{"user": "ann", "click": "maybe"}']
+            found[found.index(one)] = Records(one.partition, one.offsets, values, one.end)
+        return found
+
+    monkeypatch.setattr(reader, "poll", poll)
+    rounds = Rounds(1, {WHERE[0]: 0})
+    base = Base(rounds.base, None, base_state(owner))
+    learn_round(owner, [worker], rounds, base, {WHERE[0]: 100})
+    assert owner.counts.invalid == 2  # one in each batch of 50
+    assert owner.positions == {WHERE[0]: 100}
+    assert owner.learners["default"].model.labels == [False, True]
+
+
+def test_a_partition_without_records_does_not_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = make_pipeline()
+    workers = [make_worker(monkeypatch)[0] for _ in range(2)]
+    workers[0]._told = WorkerInstructions(settings(), 1 << 16, round_seconds=0.1)
+    rounds = Rounds(1, {WHERE[0]: LENGTH, WHERE[1]: 0})  # the first one is at its end
+    base = Base(rounds.base, None, base_state(owner))
+    deltas = [
+        worker.learn(task, base, {WHERE[1]: LENGTH})
+        for worker, task in zip(workers, rounds.tasks(2), strict=True)
+    ]
+    assert [rounds.offer(delta) for delta in deltas if isinstance(delta, Delta)] == [None, None]
+    found = rounds.finish()
+    assert [delta.rank for delta in found] == [1]
+    owner.process(Round(found))
+    assert owner.counts.records == LENGTH
+    assert rounds.positions == {WHERE[0]: LENGTH, WHERE[1]: LENGTH}
+
+
 def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streamlearn, "__version__", "0.0")
     failed = RemoteWorker().start(WorkerInstructions(settings(), 1 << 16))

@@ -47,6 +47,7 @@ def test_workers_are_accepted() -> None:
     ("changes", "path", "remedy"),
     [
         ({"fleet.readers": 2}, "fleet.workers", "either"),
+        ({"fleet.min_workers": 3}, "fleet.min_workers", "fleet.workers"),
         ({"labels": {}}, "labels", "fleet.readers"),
         ({"source.order": "time"}, "source.order", "fleet.readers"),
         ({"run.until": "1000"}, "run.until", "fleet.readers"),

@@ -18,7 +18,7 @@ from streamlearn.fleet.remote_worker import Base, Failed
 from streamlearn.fleet.rounds import Delta, Task
 from streamlearn.fleet.worker_pool import WorkerPool
 from streamlearn.stream import Partition
-from tests.fleet.fake_ray import FakeRay
+from tests.fleet.fake_ray import FakeRay, RayError
 from tests.fleet.simulated_fleet import CELLS, CellMoves, applied, difference, learn
 
 LENGTH = 400
@@ -80,18 +80,26 @@ class FakeWorker:
             ends[where] = min(start + self.draw.randint(0, 20), LENGTH)
             learn(cells, where, start, ends[where])
         moves = {"cells": difference(self.base.state["cells"], cells)}
-        counts = SimpleNamespace(events=1)
-        learned = SimpleNamespace(moves=moves, counts=counts, seconds=1.0, marks={})
+        read = sum(ends[where] - start for where, start in task.starts.items())
+        counts = SimpleNamespace(events=1, records=read)
+        marks = dict.fromkeys(ends, LENGTH)
+        learned = SimpleNamespace(
+            moves=moves, counts=counts, seconds=1.0, marks=marks, busy=read / 20.0
+        )
         return Delta(task.base, task.rank, task.starts, ends, learned)
 
 
 def make_pool(
-    monkeypatch: pytest.MonkeyPatch, ray: FakeRay, count: int = 3, told: Any = TOLD
+    monkeypatch: pytest.MonkeyPatch,
+    ray: FakeRay,
+    count: int = 3,
+    told: Any = TOLD,
+    least: int | None = None,
 ) -> WorkerPool:
     ray.install(monkeypatch)
     log = Log("json", "debug", stream=io.StringIO())
     local: Any = LocalReader()
-    return WorkerPool(local, told, count, deadline_seconds=5.0, log=log)
+    return WorkerPool(local, told, count, deadline_seconds=5.0, least=least or count, log=log)
 
 
 def begin(pool: WorkerPool, partitions: int) -> dict[str, Any]:
@@ -114,7 +122,7 @@ def merge(pool: WorkerPool, state: dict[str, Any], moves: list[Any]) -> None:
 def test_each_record_once(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     draw = random.Random(seed)
     ray = FakeRay(draw, lambda: FakeWorker(draw))
-    pool = make_pool(monkeypatch, ray, count=3)
+    pool = make_pool(monkeypatch, ray, count=3, least=draw.choice([None, 1]))
     partitions = draw.randint(1, 5)
     state = begin(pool, partitions)
     rounds = pool.rounds
@@ -133,6 +141,42 @@ def test_each_record_once(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     assert (state["cells"] == expected).all()
     assert ray.deaths + ray.freezes > 0
     pool.close()
+
+
+def test_workers_are_added_while_there_is_lag_and_ended_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw = random.Random(1)
+    ray = FakeRay(draw, lambda: FakeWorker(draw), faults=False)
+    pool = make_pool(monkeypatch, ray, count=4, least=2)
+    state, counts = begin(pool, 3), [2]
+    assert pool.rounds is not None
+    while counts[-1] > 2 or len(counts) < 3:
+        pool.poll(0.1, 10)
+        if pool.finished():
+            deltas = pool.take()
+            if deltas:
+                merge(pool, state, [one.learned.moves["cells"] for one in deltas])
+        if len(pool.workers) != counts[-1]:
+            counts.append(len(pool.workers))
+        assert ray.now < 10_000.0
+    assert counts == [2, 3, 2]  # no more than partitions
+    assert set(pool.rounds.positions.values()) == {LENGTH}
+    pool.close()
+
+
+def test_a_full_object_store_ends_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(1)
+    ray = FakeRay(draw, lambda: FakeWorker(draw), faults=False)
+    pool = make_pool(monkeypatch, ray)
+    begin(pool, 3)
+
+    def full(value: Any) -> Any:
+        raise RayError(f"no space for {type(value).__name__}")
+
+    monkeypatch.setattr(ray, "put", full)
+    with pytest.raises(FleetError, match="object store"):
+        poll_often(pool)
 
 
 def test_changes_of_the_base_are_sent_to_those_who_have_the_one_before(

@@ -45,6 +45,10 @@ def processes(
     backfill: BackfillConfig | None,
 ) -> Problems:
     """Check what several processes require: that each decodes a record like all others."""
+    if fleet.min_workers > fleet.workers:
+        yield ConfigProblem(
+            "fleet.min_workers", f"is above fleet.workers, {fleet.workers}, the most there are"
+        )
     if fleet.readers == 0 and fleet.workers == 1:
         return
     path = READERS if fleet.readers else WORKERS
