@@ -26,6 +26,7 @@ from streamlearn.kafka import Connection, KafkaSource, Security
 from tests.broker.apache_kafka import PASSWORD, USER, ApacheKafka, Unavailable
 from tests.broker.daemons import SECONDS, Daemons
 from tests.broker.processes import Server
+from tests.broker.ray_cluster import RayCluster
 from tests.support.missing import skip_unless_ci
 
 if TYPE_CHECKING:
@@ -80,6 +81,14 @@ def ray() -> Iterator[Any]:
     """A Ray cluster for all daemons."""
     with connected("local", cpus=8, object_store_bytes=200 << 20) as module:
         yield module
+
+
+@pytest.fixture
+def ray_cluster() -> Iterator[RayCluster]:
+    """A Ray cluster whose head may be killed."""
+    cluster = RayCluster()
+    yield cluster
+    cluster.stop()
 
 
 @pytest.fixture(params=CLIENTS)

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import signal
 import time
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,7 +14,8 @@ import streamlearn as sl
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.fleet.cluster import SEVERAL_MACHINES
 from tests.broker.conftest import grow, write
-from tests.broker.daemons import KILLED, Daemons, fill
+from tests.broker.daemons import Daemons, fill
+from tests.broker.ray_cluster import ray_processes
 from tests.support.streams import event, learnable
 
 if TYPE_CHECKING:
@@ -51,16 +48,7 @@ def prepared(make_daemons: MakeDaemons, topic: str, **settings: Any) -> Daemons:
 
 def worker_processes() -> list[int]:
     """The processes of all workers on this machine that belong to this test's cluster."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            name = (process / "cmdline").read_bytes()
-            own = os.environ["RAY_AUTH_TOKEN"].encode() in (process / "environ").read_bytes()
-        except OSError:
-            continue
-        if name.startswith(b"ray::RemoteWorker") and own:
-            found.append(int(process.name))
-    return found
+    return ray_processes(b"ray::RemoteWorker", os.environ["RAY_AUTH_TOKEN"])
 
 
 def assert_learned_once(daemons: Daemons, partitions: int, length: int) -> None:
@@ -135,52 +123,6 @@ def test_workers_learn_every_record_once(
     assert_learned_once(daemons, 3, length)
     loss = daemons.newest()[1]["learners"]["default"]["progress"]["loss"]  # type: ignore[index]
     assert loss["total"] / loss["weight"] < 0.7
-
-
-@pytest.mark.parametrize("faults", [4, pytest.param(100, marks=pytest.mark.nightly)])
-def test_killed_and_frozen_workers_and_owners_leave_no_trace(
-    make_any_daemons: MakeDaemons,
-    make_topic: MakeTopic,
-    producer: Producer,
-    options: list[str],
-    faults: int,
-) -> None:
-    seed = random.SystemRandom().randrange(1 << 30)
-    print("seed", seed)  # noqa: T201 -- shown if it fails
-    draw = random.Random(seed)
-    partitions, length = 3, 1000 * faults
-    topic = make_topic(partitions)
-    daemons = prepared(make_any_daemons, topic, client="confluent", every=1000)
-    process = daemons.start(*options)
-    written, started, frozen = 0, 1, []
-    kinds = ["kill", "freeze", "owner", "resize"] * (faults // 4)
-    draw.shuffle(kinds)
-    for kind in kinds:
-        for partition in range(partitions):
-            values = [event(partition, i) for i in range(written, written + 1000)]
-            write(producer, topic, values, partition)
-        written += 1000
-        daemons.wait_for(lambda: daemons.log_text().count("workers learn") == started)  # noqa: B023
-        time.sleep(draw.random() * 0.5)
-        victims = [pid for pid in worker_processes() if pid not in frozen]
-        if kind in {"owner", "resize"} or not victims:
-            process.send_signal(signal.SIGKILL)
-            assert process.wait(20) in KILLED, daemons.log_text()
-            count = draw.randint(2, 4) if kind == "resize" else 2
-            process = daemons.start(*options, f"--set=fleet.workers={count}")
-            started += 1
-        else:
-            victim = draw.choice(victims)
-            os.kill(victim, signal.SIGKILL if kind == "kill" else signal.SIGSTOP)
-            frozen += [victim] if kind == "freeze" else []
-        learned = written * partitions
-        daemons.wait_for(lambda: daemons.records() == learned, 40.0)  # noqa: B023
-        for pid in frozen:  # it answers late
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
-    process.terminate()
-    assert process.wait(20) in {Exit.OK, -signal.SIGTERM}, daemons.log_text()[-2000:]
-    assert_learned_once(daemons, partitions, length)
 
 
 def test_new_partitions_and_more_workers_than_partitions(
