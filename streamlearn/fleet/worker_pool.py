@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn.daemon.checkpointing.checkpointer import PERMANENT_ERRORS
 from streamlearn.daemon.process.exits import Exit, Stop
-from streamlearn.errors import FleetError, SinkError
+from streamlearn.errors import FleetError, SinkError, SourceUnreachableError
 from streamlearn.fleet.actor_pool import START_SECONDS, ActorPool
 from streamlearn.fleet.cluster import AUTO
 from streamlearn.fleet.remote_worker import Base, Failed, RemoteWorker
@@ -82,7 +82,7 @@ class WorkerPool(ActorPool):
         self._change: Any = None  # since the base before
         self._before: BaseId | None = None
         self._late: list[Any] = []  # calls of workers that were replaced
-        self._under_way = False
+        self._under_way = self._reached = False  # the latter: whether any worker has started
         self._marks: dict[Partition, int] = {}
         self.round_bytes: int | None = None  # of what was learned in the last round
         super().__init__(local, RemoteWorker, told, count, address, log)
@@ -318,14 +318,24 @@ class WorkerPool(ActorPool):
                 except self.ray.exceptions.RayError as error:
                     self._replace(worker, str(error).strip().splitlines()[-1])
                     continue
-                worker.started = True
                 if isinstance(answer, Failed):
-                    self._fail(answer)
+                    self._start_again(worker, answer)
+                else:
+                    worker.started = self._reached = True
             elif (silent := time.monotonic() - worker.since) > START_SECONDS:
                 if not self.ready:
                     raise self.not_started(worker.number, silent)
                 worker.since = time.monotonic()
                 self.log.warning("worker waits for a CPU", worker=worker.number)
+
+    def _start_again(self, worker: Worker, failed: Failed) -> None:
+        """Start a worker again if no broker answers it now, as others were answered before."""
+        if not self._reached or not isinstance(failed.error, SourceUnreachableError):
+            self._fail(failed)
+            return
+        error = str(failed.error)
+        self.log.rate_limited("unreachable", "warning", "worker waits for brokers", error=error)
+        self._ask(worker, worker.actor.start.remote(self._told))
 
     def _replace(self, worker: Worker, reason: str) -> None:
         """Replace a worker; the others read its partitions in the next round."""

@@ -12,7 +12,7 @@ import pytest
 
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.daemon.process.log import Log
-from streamlearn.errors import FleetError, SourceError
+from streamlearn.errors import FleetError, SourceError, SourceUnreachableError
 from streamlearn.fleet import actor_pool
 from streamlearn.fleet.remote_worker import Base, Failed
 from streamlearn.fleet.rounds import Delta, Task
@@ -252,6 +252,28 @@ def test_workers_that_do_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = make_pool(monkeypatch, ray)
     with pytest.raises(FleetError, match="CPUs"):
         poll_often(pool, 200, 1.0)
+
+
+def test_a_worker_that_starts_in_an_outage_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(1)
+    ray = FakeRay(draw, lambda: FakeWorker(draw), faults=False)
+    pool = make_pool(monkeypatch, ray, count=2)
+    state = begin(pool, 3)
+    answers: list[Any] = [Failed(SourceUnreachableError("no broker")) for _ in range(3)]
+
+    def start(told: Any) -> Any:
+        del told
+        return answers.pop() if answers else None
+
+    fresh = FakeWorker(draw)
+    ray.make = lambda: SimpleNamespace(start=start, learn=fresh.learn)
+    pool.workers[0].actor.dead = True
+    while not all(worker.started for worker in pool.workers) or answers:
+        pool.poll(0.1, 10)
+        if pool.finished() and (deltas := pool.take()):
+            merge(pool, state, [one.learned.moves["cells"] for one in deltas])
+        assert ray.now < 1000.0
+    assert pool.replaced == 1
 
 
 def test_a_cluster_without_its_head_ends_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
