@@ -153,7 +153,7 @@ class LibraryLogHandler(logging.Handler):
     >>> own, other = logging.Logger("streamlearn.kafka.topics"), logging.Logger("urllib3")
     >>> own.addHandler(handler), other.addHandler(handler)
     (None, None)
-    >>> own.warning("topic deleted", extra={"topic": "clicks"})
+    >>> own.warning("topic deleted", extra={"topic": "clicks", "_other": 1})
     00:00:00 warning  topic deleted  topic=clicks
     >>> other.warning("retry %d", 3)
     00:00:00 warning  library message  name=urllib3 text="retry 3"
@@ -172,7 +172,12 @@ class LibraryLogHandler(logging.Handler):
             text = str(record.msg)
         kind = f"{record.name}:{record.lineno}"
         if record.name.partition(".")[0] == OWN:
-            fields = {name: value for name, value in vars(record).items() if name not in STANDARD}
+            # other libraries, such as Ray, give all records of a process attributes of their own
+            fields = {
+                name: value
+                for name, value in vars(record).items()
+                if name not in STANDARD and not name.startswith("_")
+            }
             self.log.rate_limited(kind, level, text, **fields)
         else:
             self.log.rate_limited(kind, level, "library message", name=record.name, text=text)
