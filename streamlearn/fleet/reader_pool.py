@@ -14,7 +14,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.errors import FleetError
+from streamlearn.errors import FleetError, SourceUnreachableError
 from streamlearn.fleet.actor_pool import START_SECONDS, ActorPool
 from streamlearn.fleet.cluster import AUTO
 from streamlearn.fleet.remote_reader import Fetched, RemoteReader
@@ -70,6 +70,7 @@ class ReaderPool(ActorPool):
         self._generations: Counter[Partition] = Counter()
         self._marks: dict[Partition, int] = {}
         self._readers: list[PooledReader] = []
+        self._running = False  # whether all have started once
         super().__init__(local, RemoteReader, told, count, address, log)
         try:
             self._readers = [self._start(number) for number in range(count)]
@@ -77,6 +78,7 @@ class ReaderPool(ActorPool):
         except BaseException:
             self.close()
             raise
+        self._running = True
         log.info("readers started", readers=count)
 
     # -- what the readers do ----------------------------------------------------------------------
@@ -191,6 +193,9 @@ class ReaderPool(ActorPool):
             except self.ray.exceptions.RayError as error:
                 self._replace(reader, str(error).strip().splitlines()[-1])
                 break
+            if not reader.started and self._is_cut_off(answer):
+                self._start_again(reader)
+                break
             reader.started = True
             if isinstance(answer, Fetched):
                 found += self._accepted(answer)
@@ -233,6 +238,20 @@ class ReaderPool(ActorPool):
         except FleetError as error:
             self.raised = error
             return
+        self._renew(reader)
+
+    def _is_cut_off(self, answer: Any) -> bool:
+        """Whether a reader has failed to start because no broker answers it now."""
+        error = answer.error if isinstance(answer, Fetched) else None
+        return self._running and isinstance(error, SourceUnreachableError)
+
+    def _start_again(self, reader: PooledReader) -> None:
+        """Start a reader again, in an outage."""
+        self.log.rate_limited("unreachable", "warning", "reader waits for brokers")
+        self.kill(reader.actor)
+        self._renew(reader)
+
+    def _renew(self, reader: PooledReader) -> None:
         fresh = self._start(reader.number)
         fresh.partitions = reader.partitions
         self._readers[reader.number] = fresh

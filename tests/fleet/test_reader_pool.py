@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from streamlearn.daemon.process.log import Log
-from streamlearn.errors import FleetError, SourceError
+from streamlearn.errors import FleetError, SourceError, SourceUnreachableError
 from streamlearn.fleet.packed_batch import PackedBatch
 from streamlearn.fleet.reader_pool import ReaderPool
 from streamlearn.fleet.remote_reader import Fetched
@@ -131,6 +131,31 @@ def test_a_reader_that_does_not_start_ends_the_daemon(monkeypatch: pytest.Monkey
     ray.capacity = 2
     with pytest.raises(FleetError, match="2 CPUs"):
         make_pool(monkeypatch, ray)
+
+
+def test_a_reader_that_starts_in_an_outage_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(1)
+    answers: list[Exception] = []
+    ray = FakeRay(draw, lambda: FakeReader(draw), faults=False)
+    pool = make_pool(monkeypatch, ray, count=2)
+    ends = {Partition("t", n): 0 for n in range(3)}
+    pool.assign(ends)
+
+    def start(_: FakeReader, told: Any) -> Fetched:
+        del told
+        return Fetched(error=answers.pop() if answers else None)
+
+    monkeypatch.setattr(FakeReader, "start", start)
+    answers += [SourceUnreachableError("no broker") for _ in range(3)]
+    ray.actors[0].dead = True
+    while min(ends.values()) < LENGTH:
+        for records in pool.poll(0.1, 100):
+            assert list(records.offsets) == list(range(ends[records.partition], records.end))
+            ends[records.partition] = records.end
+        assert ray.now < 10_000.0
+    assert not answers
+    assert pool.replaced == 1
+    pool.close()
 
 
 def test_without_readers_ray_is_not_imported() -> None:
