@@ -40,7 +40,7 @@ cdef class AdaptiveCurvature(ProjectedSubgradient):
     def bound(self, u):
         """Return the bound of [Do09] Corollary 1 (Adaptive: footnote 3), for w in the ball of R."""
         name = type(self).__name__
-        if self.project is None or isinstance(self.project, bool) or self.project != self.R:
+        if isinstance(self.project, bool) or self.project != self.R:
             return None, f"{name}: the bound holds only with project=radius"
         if 0.0 < self.given_bound * (1.0 + 1e-9) < self.largest_gradient:
             return None, (

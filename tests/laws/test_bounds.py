@@ -164,6 +164,41 @@ def test_proved_combinations_have_a_bound(rule: Any, penalty: Any) -> None:
         assert check(rule, penalty, loss, False, seed) > 3
 
 
+@pytest.mark.parametrize("kind", [sl.rules.Adaptive, sl.rules.Proximal])
+@pytest.mark.parametrize("radius", [0.4, 1.0, 2.0])
+def test_a_bound_holds_only_on_the_ball_of_the_radius(kind: Any, radius: float) -> None:
+    for project in (None, False, True, 0.3, radius):
+        rule = kind(radius, None, project)
+        model = estimator(rule, sl.penalties.L2(1.0), sl.losses.Hinge())
+        data = stream_for(sl.losses.Hinge())
+        model.learn_rows(data.rows, data.y, data.w)
+        proved = project is radius
+        assert (model.regret_bound() is not None) == proved
+        assert (model.regret_bound(0.999 * radius) is not None) == proved
+        assert model.regret_bound(1.001 * radius) is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "penalty"),
+    [
+        (rule, penalty)
+        for rule, penalty in PAIRS
+        if penalty.on_simplex or rule.params.get("p", 2.0) is None
+    ],
+    ids=brief,
+)
+def test_a_domain_that_grows_has_no_bound(rule: Any, penalty: Any) -> None:
+    """Its auxiliary function is not that of the theorem: slots are added after the first event."""
+    loss = next(loss for loss in LOSSES if allowed(rule, penalty, loss))
+    data = stream_for(loss)
+    for width in (N, N - 1):
+        model = estimator(rule, penalty, loss)
+        model.learn_rows(data.X[:9, :width], data.y[:9], data.w[:9])
+        proved = model.regret_bound(1.0) is not None
+        model.learn_rows(data.X[9:], data.y[9:], data.w[9:])
+        assert (model.regret_bound(1.0) is not None) == (proved and width == N)
+
+
 @each_pair
 def test_unproved_combinations_have_a_reason(rule: Any, penalty: Any) -> None:
     if type(rule).__name__ not in BOUNDED and penalty.value(np.zeros(N)) == 0.0:
