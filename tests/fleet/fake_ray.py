@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import time
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -135,3 +137,13 @@ class FakeRay:
 
     def cluster_resources(self) -> dict[str, float]:
         return {"CPU": self.capacity}
+
+
+def logged_replacements(pool: actor_pool.ActorPool) -> int:
+    """Return how many replacements of actors the log of a pool has, each with its reason."""
+    assert isinstance(pool.log.stream, io.StringIO)
+    lines = [json.loads(line) for line in pool.log.stream.getvalue().splitlines()]
+    found = [line for line in lines if line["event"] == pool.noun + " replaced"]
+    assert all(line["level"] == "warning" and line["reason"] for line in found)
+    assert all(0 <= line[pool.noun] < pool.count for line in found)
+    return len(found)

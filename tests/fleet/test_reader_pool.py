@@ -19,7 +19,7 @@ from streamlearn.fleet.remote_reader import Fetched
 from streamlearn.kafka.reader import OutOfRangeError
 from streamlearn.stream import Events, Partition
 from streamlearn.stream.packed_rows import PackedRows
-from tests.fleet.fake_ray import FakeRay
+from tests.fleet.fake_ray import FakeRay, logged_replacements
 
 LENGTH = 1000
 
@@ -97,6 +97,7 @@ def test_each_record_once_and_in_order(monkeypatch: pytest.MonkeyPatch, seed: in
             pool.assign({where: ends[where]})
         assert ray.now < 10_000.0
     assert ray.deaths + ray.freezes > 0
+    assert logged_replacements(pool) == pool.replaced
     pool.close()
 
 

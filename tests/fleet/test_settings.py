@@ -66,6 +66,31 @@ def test_what_needs_one_stream_is_refused(changes: dict[str, Any], path: str, re
     assert remedy in problems(changes)[path]
 
 
+CSV = {"format": {"kind": "csv", "label": "click", "id": "id", "labels": ["no", "yes"]}}
+COLUMNS = ["click", "id", "price", "shop"]
+FIELDS = {"price": "number", "shop": "category"}
+
+
+@pytest.mark.parametrize(
+    ("columns", "fields", "declared"),
+    [
+        (COLUMNS, FIELDS, True),
+        (COLUMNS, {"*": "category"}, True),
+        (COLUMNS, {"price": "number"}, False),
+        (COLUMNS, {}, False),
+        (None, FIELDS, False),
+        (None, {"*": "category"}, False),
+    ],
+)
+def test_types_of_csv_are_declared(
+    columns: list[str] | None, fields: dict[str, str], *, declared: bool
+) -> None:
+    """Workers would infer different ones, each from its own first records."""
+    csv = {"format": CSV["format"] | ({} if columns is None else {"columns": columns})}
+    found = problems({**csv, "features": {"kind": "hashing", "fields": fields}})
+    assert found.keys() == (set() if declared else {"format.columns"})
+
+
 @pytest.mark.parametrize(
     "learner",
     [

@@ -18,7 +18,7 @@ from streamlearn.fleet.remote_worker import Base, Failed
 from streamlearn.fleet.rounds import Delta, Task
 from streamlearn.fleet.worker_pool import WorkerPool
 from streamlearn.stream import Partition
-from tests.fleet.fake_ray import FakeRay, RayError
+from tests.fleet.fake_ray import FakeRay, RayError, logged_replacements
 from tests.fleet.simulated_fleet import CELLS, CellMoves, applied, difference, learn
 
 LENGTH = 400
@@ -124,7 +124,9 @@ def test_each_record_once(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     ray = FakeRay(draw, lambda: FakeWorker(draw))
     pool = make_pool(monkeypatch, ray, count=3, least=draw.choice([None, 1]))
     partitions = draw.randint(1, 5)
+    assert pool.topics_read() == set()
     state = begin(pool, partitions)
+    assert pool.topics_read() == {"t"}
     rounds = pool.rounds
     assert rounds is not None
     while min(rounds.positions.values()) < LENGTH:
@@ -140,6 +142,7 @@ def test_each_record_once(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         learn(expected, Partition("t", k), 0, LENGTH)
     assert (state["cells"] == expected).all()
     assert ray.deaths + ray.freezes > 0
+    assert logged_replacements(pool) == pool.replaced
     pool.close()
 
 
