@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from streamlearn.cli.chart import ChartPanel, Curve, draw, page, png, svg
+from streamlearn.cli.chart import LOG_RATIO, ChartPanel, Curve, draw, page, png, svg
 
 X = [2.0**k for k in range(4, 20)]
 
@@ -37,6 +37,29 @@ def test_a_bracket_is_a_band_with_its_edges_and_gaps_where_unknown() -> None:
     edges = [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
     assert [edge[::2] for edge in edges] == [[1.0, 2.0], [3.0, 5.0]]
     assert all(math.isnan(edge[1]) for edge in edges)
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ([1.0, 2.0 * LOG_RATIO], "log"),
+        ([math.nan, 1.0, math.inf, 2.0 * LOG_RATIO], "log"),
+        ([1.0, 0.5 * LOG_RATIO], "linear"),
+        ([0.0, 2.0 * LOG_RATIO], "linear"),
+        ([-1.0, 2.0 * LOG_RATIO], "linear"),
+        ([math.nan], "linear"),
+    ],
+)
+def test_axes_are_logarithmic_where_values_differ_by_magnitudes(
+    values: list[float], scale: str
+) -> None:
+    x = [10.0**k for k in range(len(values))]
+    bracket = Curve("band", x, low=values, high=[1.0] * len(values))
+    for curve in (Curve("line", x, values), bracket):
+        (axes,) = draw("t", [ChartPanel("p", [curve])]).axes
+        assert (axes.get_xscale(), axes.get_yscale()) == ("log", scale)
+    (axes,) = draw("t", [ChartPanel("p", [Curve("start", [0.0], [1.0])])]).axes
+    assert axes.get_xscale() == "linear"
 
 
 def test_a_page_is_escaped_and_loads_nothing() -> None:

@@ -309,6 +309,36 @@ def test_interactions_refuse_matrices() -> None:
 # -- matrices ---------------------------------------------------------------------------------
 
 
+DAMAGE: dict[str, Any] = {
+    "a start is missing": lambda X: setattr(X, "indptr", X.indptr[:-1]),
+    "a start too many": lambda X: setattr(X, "indptr", np.append(X.indptr, X.indptr[-1])),
+    "starts beyond the items": lambda X: X.indptr.__setitem__(slice(2, None), X.nnz + 1),
+    "starts that decrease": lambda X: X.indptr.__setitem__(1, X.indptr[2] + 1),
+    "a negative start": lambda X: X.indptr.__setitem__(0, -1),
+    "fewer columns than values": lambda X: setattr(X, "indices", X.indices[:-1]),
+    "fewer values than columns": lambda X: setattr(X, "data", X.data[:-1]),
+    "a column too large": lambda X: X.indices.__setitem__(3, X.shape[1]),
+    "a negative column": lambda X: X.indices.__setitem__(3, -1),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_a_damaged_matrix_is_refused(kind: str, index: Any) -> None:
+    """Compiled code would read beyond its arrays."""
+    dense = np.arange(1.0, 13.0).reshape(4, 3)
+    model = sl.LinearRegressor()
+    model.learn_rows(dense, np.ones(4))
+    before = model.coef(3)
+    for use in (lambda X: model.learn_rows(X, np.ones(4)), model.score_rows):
+        X = sp.csr_array(dense)
+        X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+        DAMAGE[kind](X)
+        with pytest.raises(ValueError, match="not a valid CSR matrix"):
+            use(X)
+    np.testing.assert_array_equal(model.coef(3), before)
+
+
 def formats(X: Any) -> list[Any]:
     """Return the same matrix in many formats."""
     csr = sp.csr_matrix(X)

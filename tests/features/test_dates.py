@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -90,6 +91,25 @@ def test_what_is_no_date_is_refused(text: str, order: Any) -> None:
     with pytest.raises(sl.InvalidEventError) as caught:
         features(text, order=order)
     assert caught.value.field == "t"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        pd.NaT,
+        datetime(1899, 12, 31, tzinfo=UTC),
+        date.min,
+        date.max,
+        pd.Timestamp.max,
+        float("inf"),
+    ],
+    ids=str,
+)
+def test_a_time_that_is_none_or_out_of_range_is_refused(value: Any) -> None:
+    with pytest.raises(sl.InvalidEventError) as caught:
+        features(value)
+    assert caught.value.field == "t"
+    assert features(None) == []
 
 
 @EXAMPLES

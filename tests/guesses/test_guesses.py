@@ -138,6 +138,23 @@ def test_missing_numbers_have_an_indicator_unless_nearly_all_are_missing() -> No
         assert field.indicator == indicator
 
 
+@pytest.mark.parametrize(
+    ("present", "kind"),
+    [
+        ([1.5, 2.5, 7.0], "number"),
+        (["1.5", "2.5", "7"], "number"),
+        (["a", "b", "a"], "category"),
+        ([True, False], "category"),
+        (["a", 3], "category"),
+        ([["a", "b"], ["c"]], "list"),
+    ],
+)
+def test_a_column_that_nearly_all_rows_lack(present: list[Any], kind: str) -> None:
+    found = guess_fields([Column("a", present + [None] * N)])["a"]
+    assert found.field.kind == kind
+    assert found.reason
+
+
 @pytest.mark.parametrize("huge", [1e300, -1e308])
 def test_a_number_whose_square_is_infinite_prints_no_warning(huge: float) -> None:
     values = [n % 7 - 3.5 for n in range(N)] + [huge, 1.7e308]

@@ -106,6 +106,21 @@ def in_blocks(
         assert all(at < end for at in offsets)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 64])
+@pytest.mark.parametrize("text", ["", "a", "ab", "a\n", "a\nb\n"])
+def test_the_encoding_is_recognized_however_the_text_comes(text: str, size: int) -> None:
+    plain, _ = in_blocks(text.encode(), size, 9)
+    marked, _ = in_blocks(MARK + text.encode(), size, 9)
+    assert marked == [(at + len(MARK), value) for at, value in plain]
+    for mark, form in ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")):
+        whole = mark + text.encode(form)
+        if text:
+            with pytest.raises(SourceError, match="UTF-16"):
+                in_blocks(whole, size, 9)
+        with pytest.raises(SourceError, match="UTF-16"):
+            in_blocks(mark + b"\n", size, 9)
+
+
 cell = st.text('a1,;"\n\r é', max_size=6)
 sizes = st.sampled_from([1, 2, 3, 7, 1 << 16])
 
