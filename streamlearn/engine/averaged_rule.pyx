@@ -118,9 +118,6 @@ cdef class Minibatch:
         free(self.value)
         free(self.marked)
 
-    def __sizeof__(self):
-        return object.__sizeof__(self) + self.capacity * (2 * sizeof(double) + 2 * sizeof(int))
-
     cdef int grow(self, Py_ssize_t n) except -1:
         cdef Py_ssize_t j
         if n > self.capacity:

@@ -324,6 +324,3 @@ cdef class Events(Rows):
         kinds = self.arrays[4][:self.n]
         classes = np.count_nonzero(kinds == CLASS)
         return self.labels if classes in (0, np.count_nonzero(kinds)) else None
-
-    def __sizeof__(self):
-        return object.__sizeof__(self) + sum([array.nbytes for array in self.arrays])

@@ -65,9 +65,6 @@ cdef class LearnedTimeouts:
             self.release(place)
             place = self.events.next(place)
 
-    def __sizeof__(self):
-        return self.events.__sizeof__() + self.id_table.nbytes
-
 
 class Corrections:
     """The corrections of one learner, for the timeouts of `label`."""

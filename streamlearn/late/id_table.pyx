@@ -21,11 +21,6 @@ cdef class IdTable:
         self.seed = seed
         self.grow(64)
 
-    @property
-    def nbytes(self):
-        """The size of the table in bytes."""
-        return self.cells.nbytes
-
     cdef int add(self, uint64_t tag, int64_t place) except -1:
         """Add a place; at most two thirds of the cells are used."""
         if 3 * self.count >= 2 * <Py_ssize_t>self.mask:

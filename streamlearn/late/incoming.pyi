@@ -1,5 +1,4 @@
 from typing import final
 
 @final
-class IncomingEvents:
-    def __sizeof__(self) -> int: ...
+class IncomingEvents: ...

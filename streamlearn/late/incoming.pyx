@@ -33,6 +33,3 @@ cdef class IncomingEvents:
                 id_table.prefetch_cell(self.tag[i])
         self.events, self.n = events, events.n
         return 0
-
-    def __sizeof__(self):
-        return object.__sizeof__(self) + sizeof(uint64_t) * self.room

@@ -493,13 +493,6 @@ cdef class Join:
         """The number of records by outcome."""
         return {name: getattr(self, name) for name in COUNTS}
 
-    def __sizeof__(self):
-        parts = (
-            self.pending, self.timeouts, self.resolved, self.rows, self.incoming_events,
-            self.incoming_labels, self.ticket_pool)
-        total = object.__sizeof__(self) + sum(part.__sizeof__() for part in parts)
-        return total + self.id_table.nbytes
-
     def state(self):
         """Return all entries and counts; the returned data does not change later."""
         return {

@@ -11,9 +11,6 @@ from streamlearn.late.id_table cimport IdTable
 
 import numpy as np
 
-cdef enum:
-    ID_BYTES = 17
-
 
 @cython.final
 cdef class IdBlock:
@@ -37,9 +34,6 @@ cdef class ResolvedIds:
 
     def __cinit__(self):
         self.blocks = []
-
-    def __sizeof__(self):
-        return object.__sizeof__(self) + len(self.blocks) * SIZE * ID_BYTES
 
     cdef int64_t append(self, uint64_t tag, double resolved_at, uint8_t kind) except -1:
         """Append an id, and return its place."""

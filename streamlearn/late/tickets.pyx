@@ -67,6 +67,3 @@ cdef class TicketPool:
         for ticket in free_tickets:
             self.release(ticket)
         self.recycle()
-
-    def __sizeof__(self):
-        return object.__sizeof__(self) + 2 * sizeof(int32_t) * self.capacity

@@ -32,9 +32,6 @@ cdef class Order:
         free(self.total)
         free(self.square)
 
-    def __sizeof__(self):
-        return object.__sizeof__(self) + 48 * self.capacity
-
     cdef int reserve(self, Py_ssize_t n) except -1:
         """Reserve slots 0 .. n-1."""
         if n <= self.capacity:

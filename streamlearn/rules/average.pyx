@@ -39,9 +39,6 @@ cdef class Average:
         free(self.older)
         free(self.seen)
 
-    def __sizeof__(self):
-        return object.__sizeof__(self) + 24 * self.capacity
-
     cdef int grow(self) except -1:
         """Grow to the rule's slots; a new slot had weight 0 so far."""
         cdef Py_ssize_t j, n = self.rule.n

@@ -134,13 +134,6 @@ cdef class Mixture(EventRule):
         free(self.history)
         free(self.totals)
 
-    def __sizeof__(self):
-        parts = [*(self.sizes or {}).values(), *(self.members or ())]
-        if self.charges is not None:
-            parts.append(self.charges)
-        own = Rule.__sizeof__(self) + self.history_room * self.count * sizeof(double)
-        return own + sum([part.__sizeof__() for part in parts])
-
     @property
     def stays_finite(self):
         """Whether the state of all members stays finite whatever the row."""

@@ -65,9 +65,6 @@ cdef class PolynomialAverage(SelfTuning):
         if isinstance(self.inner, Composite):
             self.inner.restrict(support)
 
-    def __sizeof__(self):
-        return SelfTuning.__sizeof__(self) + (0 if self.inner is None else self.inner.__sizeof__())
-
     cdef int grow(self, Py_ssize_t n) except -1:
         self.inner.free_slots = self.free_slots
         self.inner.grow(n)

@@ -24,9 +24,6 @@ cdef class StepSums:
         free(self.products)
         free(self.thresholds)
 
-    def __sizeof__(self):
-        return object.__sizeof__(self) + 24 * self.capacity
-
     cdef int reserve(self, Py_ssize_t n) except -1:
         """Reserve n steps: with as many as slots, settling all slots costs O(1) per step."""
         if n > self.capacity:

@@ -69,9 +69,6 @@ cdef class Sized(SelfTuning):
     def parts(self):
         return [self.sizes, self] if self.measures else [self]
 
-    def __sizeof__(self):
-        return SelfTuning.__sizeof__(self) + (self.sizes.__sizeof__() if self.measures else 0)
-
     cdef int grow(self, Py_ssize_t n) except -1:
         if self.measures:
             self.sizes.grow(n)

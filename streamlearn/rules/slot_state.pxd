@@ -8,7 +8,6 @@ cdef class SlotState(Parameterized):
     cdef readonly int width
     cdef readonly Py_ssize_t offset  # of a slot's numbers
     cdef Py_ssize_t stride  # from one slot to the next
-    cdef bint table_is_shared
     cdef readonly Py_ssize_t n
     cdef inline double* cell(self, Py_ssize_t j) noexcept nogil:
         """Return the numbers of slot j, in the order of `fields`."""

@@ -27,17 +27,12 @@ cdef class SlotState(Parameterized):
 
     fields = ()
 
-    def __sizeof__(self):
-        table = 0 if self.table is None or self.table_is_shared else self.table.__sizeof__()
-        return object.__sizeof__(self) + table
-
     def attach(self, SlotTable table, offset):
         """Store the numbers of each slot in this table, starting at `offset`."""
         self.width = len(self.fields)
         self.table = table
         self.offset = offset
         self.stride = table.width
-        self.table_is_shared = self.stride != self.width
 
     cdef int grow(self, Py_ssize_t n) except -1:
         """Add slots up to n - 1."""

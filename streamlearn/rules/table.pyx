@@ -37,9 +37,6 @@ cdef class SlotTable:
     def __dealloc__(self):
         free(self.block)
 
-    def __sizeof__(self):
-        return object.__sizeof__(self) + self.capacity * self.width * sizeof(double)
-
     cdef int reserve(self, Py_ssize_t n) except -1:
         """Reserve n slots; the contents stay, but may move."""
         cdef Py_ssize_t capacity = n if n > 2 * self.capacity else 2 * self.capacity

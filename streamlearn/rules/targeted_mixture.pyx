@@ -59,9 +59,6 @@ cdef class TargetedMixture(SparseMixture):
     def __dealloc__(self):
         free(self.seen)
 
-    def __sizeof__(self):
-        return SparseMixture.__sizeof__(self) + self.seen_room * sizeof(int)
-
     def start(self):
         self.k = min(self.penalty.k, 2**62)
         SparseMixture.start(self)

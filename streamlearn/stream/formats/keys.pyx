@@ -31,11 +31,6 @@ cdef class Keys:
     def __dealloc__(self):
         self.free()
 
-    def __sizeof__(self):
-        return (
-            object.__sizeof__(self) + self.bytes_used + self.room * sizeof(Key)
-            + self.cells * sizeof(int))
-
     cdef int free(self) noexcept:
         cdef int i
         for i in range(self.n):
