@@ -27,4 +27,13 @@ def test_points_do_not_depend_on_batches() -> None:
         ]
         assert [point[:2] for point in got] == [point[:2] for point in want]
         np.testing.assert_allclose(got, want, rtol=1e-12)
+    # each point has the mean since the one before, and the last one too, if nothing has come since
+    curve = ProgressiveCurve(300)
+    points = [*curve.add(losses, weights), curve.end(), curve.end()]
+    before = 0
+    for point in points:
+        places = np.flatnonzero(learned)[before : point.events]
+        since = np.average(losses[places], weights=weights[places]) if len(places) else point.loss
+        assert point.since == pytest.approx(since)
+        before = point.events
     assert [p.events for p in ProgressiveCurve(300).add(losses, weights)] == [300, 600]

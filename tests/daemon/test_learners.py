@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import threading
 from typing import Any
 
 import numpy as np
@@ -142,8 +143,13 @@ def test_log_loss_is_measured_if_learners_are_compared_by_it() -> None:
     JSONDecoder(reader, FIELDS, list(learners)).decode(
         [json.dumps(event).encode() for event in make_events(160, [True, False])], events
     )
+    before = set(threading.enumerate())
     results = learners.learn(events)
+    pool = set(threading.enumerate()) - before
     learners.close()
+    for thread in pool:
+        thread.join(30.0)
+        assert not thread.is_alive()
     learned = results["a"].learned
     np.testing.assert_allclose(
         results["a"].measures["log_loss"][learned], results["a"].measures["loss"][learned]

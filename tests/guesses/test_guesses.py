@@ -18,7 +18,8 @@ from streamlearn import config
 from streamlearn.cli.main import main
 from streamlearn.config import effective
 from streamlearn.features.fields import FieldSpec
-from streamlearn.guesses import Column, columns_of, guess_delimiter, guess_fields
+from streamlearn.guesses import Column, columns_of, guess_delimiter, guess_fields, sample
+from streamlearn.stream import Fields
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +29,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 rng = np.random.default_rng(7)
 # popular values anywhere, as ids have
 CODES = rng.permutation(5000)[:300][rng.zipf(1.4, N) % 300]
+DATES = ["soon"] * (N // 100) + [f"{n % 28 + 1}/{n % 7 + 1}/2026" for n in range(N - N // 100)]
 HEAVY = rng.lognormal(3.0, 1.2, N).round(2)
 
 
@@ -50,6 +52,12 @@ KINDS: dict[str, tuple[str, list[Any], str]] = {
     "codes": ("c14", some(CODES), "category"),
     "codes far from zero": ("c20", some(rng.integers(77_000, 77_200, N)), "category"),
     "leading zeros": ("a", [f"{n:05d}" for n in rng.integers(300, size=N)], "category"),
+    "leading zeros of two digits": (
+        "a",
+        [f"{n:02d}" for n in rng.integers(99, size=N)],
+        "category",
+    ),
+    "nearly all dates": ("a", DATES, "time"),
     "words": ("city", some(rng.choice(["Rome", "Paris", "Berlin"], N)), "category"),
     "few long texts": ("a", some(rng.choice(["a rather long text", "another one"], N)), "category"),
     "bools": ("a", some(rng.random(N) < 0.5), "category"),
@@ -153,6 +161,15 @@ def test_a_column_that_nearly_all_rows_lack(present: list[Any], kind: str) -> No
     found = guess_fields([Column("a", present + [None] * N)])["a"]
     assert found.field.kind == kind
     assert found.reason
+
+
+@pytest.mark.parametrize("width", [1, 7])
+def test_a_sample_is_of_the_first_rows(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rows, values, expected in ((30, 1000, 30), (1000, 30 * width, 30), (1000, 1000, 50)):
+        monkeypatch.setattr(sample, "ROWS", rows)
+        monkeypatch.setattr(sample, "VALUES", values)
+        records = [json.dumps(dict.fromkeys(map(str, range(width)), 1)).encode()] * 50
+        assert sample.TableSample(records, "json", Fields()).rows == expected
 
 
 @pytest.mark.parametrize("huge", [1e300, -1e308])

@@ -1,5 +1,6 @@
 """What `sl.hindsight.solve` rejects, how it reads its data, and how it starts."""
 
+import time
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,16 @@ def test_bad_input_is_rejected_by_name(changes: Any, named: str) -> None:
     given = {"X": X, "y": Y, "loss": L.Logistic(), "penalty": P.L2(0.1)} | changes
     with pytest.raises(ValueError, match=named):
         solve(**given)
+
+
+@pytest.mark.parametrize("method", ["lbfgs", "owlqn"])
+def test_steps_are_timed_from_the_start(method: str) -> None:
+    began = time.perf_counter()
+    history = solve(X, Y, L.Logistic(), P.L2(0.1), method=method).history
+    limit = time.perf_counter() - began
+    seconds = [0.0, *(step.seconds for step in history), limit]
+    assert len(history) > 0
+    assert seconds == sorted(seconds)
 
 
 @pytest.mark.parametrize("method", ["lbfgs", "owlqn"])

@@ -538,6 +538,10 @@ def test_regret_curves(tmp_path: Any) -> None:
     assert "dual averaging" in (tmp_path / "curve.svg").read_text(encoding="utf-8")
     with pytest.raises(ValueError, match="checkpoints"):
         curve([sl.LinearClassifier()], X, Y, [0])
+    with pytest.raises(ValueError, match="checkpoints"):
+        curve([sl.LinearClassifier()], X, Y, [1, len(Y) + 1])
+    ends = curve([sl.LinearClassifier()], X, Y, [1, len(Y)])
+    assert [[one.events for one in found] for found in ends.reports.values()] == [[1, len(Y)]]
     with pytest.raises(ValueError, match="estimators"):
         curve([], X, Y, [1])
     with pytest.raises(ValueError, match="minimizes"):

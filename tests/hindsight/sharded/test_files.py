@@ -46,6 +46,13 @@ def json_files(folder: Path, events: Any = EVENTS) -> list[Path]:
     return paths
 
 
+def test_a_shard_is_named_by_its_files(tmp_path: Path) -> None:
+    paths = json_files(tmp_path)
+    for count, more in ((1, ""), (2, " (and 1 more)"), (3, " (and 2 more)")):
+        found = file_shards(paths[:count], format="json", fields=FIELDS, features=Names(), shards=1)
+        assert [shard.name for shard in found] == [f"{paths[0]}{more}"]
+
+
 @pytest.mark.parametrize("features", [Names(), Hashing(10)], ids=repr)
 @pytest.mark.parametrize("shards", [1, 2, 3])
 def test_files_have_one_solution_however_they_are_divided(

@@ -71,6 +71,18 @@ def test_a_declared_time_is_both(form: Any, declared: bool) -> None:
     assert named == [{"ad=hats": 1.0} | ({"at.hour=13": 1.0} if declared else {})]
 
 
+@pytest.mark.parametrize("value", ["true", '"soon"', "[1]", "{}", "1e999", '{"a": 1}', "1x"])
+def test_an_invalid_time_is_invalid_as_a_feature_too(value: str) -> None:
+    for text in (f'{{"at": {value}, "ad": "hats"}}', f'{{"ad": "hats", "at": {value}}}'):
+        found = []
+        for declared in (TIME, {"ad": "category"}):
+            decoder = JSONDecoder(sl.Names(fields=declared), Fields(time="at"))
+            events, _ = rows(decoder, [text.encode(), json.dumps(EVENT).encode()])
+            found.append([(one.number, one.field, one.code) for one in events.invalid])
+        assert found[0] == found[1]
+        assert [number for number, _, _ in found[0]] == [0]
+
+
 @pytest.mark.parametrize("nested", [True, False])
 def test_events_of_python_objects_keep_it(nested: bool) -> None:
     name = "meta.at" if nested else "at"

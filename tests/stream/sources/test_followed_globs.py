@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import pytest
 
 from streamlearn.errors import SourceChangedError, SourceNotFoundError
 from streamlearn.stream import Files, Partition
-from streamlearn.stream.sources import file_inventory
+from streamlearn.stream.sources import file, file_inventory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,6 +82,22 @@ def folder(tmp_path: Path) -> Iterator[Folder]:
     one = Folder(tmp_path)
     yield one
     one.source.close()
+
+
+def test_the_search_for_files_takes_a_share_of_the_time(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.write("a.log", "a1")
+    assert folder.open().lines() == ["a1"]
+    now = [1000.0]
+    catalog = folder.source._catalog
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(catalog, "discover", lambda: now.append(now.pop() + 1.0))
+    for _ in range(3):
+        begun = now[0] = folder.source._next_search + 1000.0
+        assert folder.source.poll(0.0) == []
+        assert now[0] == begun + 1.0
+        assert folder.source._next_search == pytest.approx(now[0] + 1.0 / file.SEARCH_SHARE)
 
 
 @pytest.mark.parametrize("down", [False, True])
