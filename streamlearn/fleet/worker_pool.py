@@ -160,7 +160,7 @@ class WorkerPool(ActorPool):
         """
         self.rounds = Rounds(epoch, positions)
         self._state = state
-        self.log.info("workers learn", workers=self.count, partitions=len(positions))
+        self.log.info("workers learn", workers=len(self.workers), partitions=len(positions))
 
     def finished(self) -> bool:
         """Whether all workers of the round have answered, or were replaced."""
