@@ -59,6 +59,7 @@ class Learner:
         self.created_at: dict[str, Any] = {}  # events and positions; {}: with the daemon
         self.tracker: Tracker | None = None  # of its regret, if tracked
         self.delayed: DelayedLearner | None = None  # if labels are delayed
+        self.label_order: list[Any] = []
 
     @property
     def settings(self) -> dict[str, str]:
@@ -76,6 +77,11 @@ class Learner:
     def check_labels(self, labels: list[Any]) -> None:
         """Raise InvalidEventError if the model cannot learn these labels, for the decoder."""
         self.model.check_labels(labels)
+
+    def order_labels(self, labels: list[Any]) -> None:
+        """Tell the model which of two labels is the positive one, for the decoder."""
+        self.label_order = labels
+        self.model.order_labels(labels)
 
     def learn(self, events: Events, learnable: Array) -> LearnerResult:
         """Learn a batch; `learnable` marks the events with a label and a weight above 0."""
@@ -130,6 +136,7 @@ class Learner:
         """Replace the model by one of this state."""
         self.model = self.model.clone()  # a model loaded from a file has a state already
         self.model.share_features(reader)
+        self.model.order_labels(self.label_order)
         self.model.restore(state)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from river import base
 
+from streamlearn.core.labels import is_positive_alone, positive_last
 from streamlearn.core.weights import MAX_WEIGHT, checked_weight, checked_weights
 from streamlearn.engine.joint import Joint
 from streamlearn.engine.labels import LabelColumn, column_of_array, column_of_events
@@ -35,9 +36,9 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     More than two classes are learned one versus the rest, or jointly with a loss of several
     outputs (`Softmax`, `MulticlassHinge`). The positive one of two classes is the greater if they
-    are numbers or bools, otherwise the one seen second. A new label may appear at any time and
-    adds a set of weights. Before the first label a prediction is None, and there are no
-    probabilities: `{}`, and no columns in data frames.
+    are numbers or bools, or texts that write them, otherwise the one seen second. A new label may
+    appear at any time and adds a set of weights. Before the first label a prediction is None, and
+    there are no probabilities: `{}`, and no columns in data frames.
 
     Parameters
     ----------
@@ -132,6 +133,7 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         # Labels in the order of the outputs, and the engine's code for each.
         self._labels: list[Any] = []
         self._codes: dict[Any, float] = {}
+        self._order: Sequence[Any] = ()  # of labels that may come, see `order_labels`
         # The engine's fast path ignores factors, so it gets no codes then.
         self.engine.codes = {} if self._factors else self._codes
 
@@ -171,6 +173,10 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
         for label in labels:
             if label not in self._codes:
                 self._add_label(label)
+
+    def order_labels(self, labels: Sequence[Any]) -> None:
+        """Say which of two labels is the positive one, if both are among these: the later one."""
+        self._order = labels
 
     def _can_split(self) -> bool:
         """Return whether a third class may split two that share one output."""
@@ -214,12 +220,16 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def _add_first_label(self, label: Any) -> None:
         self._labels = [label]
-        self._codes[label] = 1.0 if isinstance(label, int | float) and label == 1 else -1.0
+        known = len(self._order) == 2 and label in self._order
+        positive = self._order[1] == label if known else is_positive_alone(label)
+        self._codes[label] = 1.0 if positive else -1.0
 
     def _add_second_label(self, label: Any, learner: Single) -> None:
         (first,) = self._labels
-        ordered = isinstance(first, int | float) and isinstance(label, int | float)
-        first_is_positive = first > label if ordered else False
+        given = [one for one in self._order if one in (first, label)]
+        first_is_positive = (given if len(given) == 2 else positive_last([first, label]))[
+            1
+        ] == first
         if self._can_split() and first_is_positive != (self._codes[first] > 0.0):
             # What was learned from the first class alone, with the signs swapped.
             learner.swap_classes()

@@ -413,6 +413,9 @@ class Linear(base.Estimator):
         """The sign of scores for the first label seen; 0: unknown, or never swapped."""
         return 0.0
 
+    def order_labels(self, labels: Sequence[Any]) -> None:
+        """Say which of two labels is the positive one: the later of these; numbers have none."""
+
     def know_labels(self, labels: Sequence[Any]) -> None:
         """Add labels before they are seen, so that all copies of a model number them alike."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from streamlearn.core.labels import is_positive_alone, positive_last
 from streamlearn.estimators import frames
 from streamlearn.losses import Loss, VectorLoss
 
@@ -37,13 +38,15 @@ def distinct_labels(y: Any, m: int, loss: Loss | VectorLoss) -> list[Any]:
 def ordered_labels(known: list[Any], loss: Loss | VectorLoss) -> list[Any]:
     """Return distinct labels in the order of the outputs.
 
-    Of two classes the greater is the positive one if they are numbers or bools, otherwise the one
-    seen second. Several classes are in ascending order if they are numbers, otherwise as seen.
+    Of two classes the greater is the positive one if they are numbers or bools, or texts that
+    write them, otherwise the one seen second. Several classes are in ascending order if they are
+    numbers, otherwise as seen.
     """
     if loss.kind in ("regression", "multitarget"):
         return []
     if all(isinstance(label, bool | int | float) for label in known):
         known = sorted(known)
+    known = positive_last(known)
     if isinstance(loss, VectorLoss):
         return _ordered_classes(known, loss)
     if loss.kind != "one-class" and len(known) > 2:
@@ -71,8 +74,7 @@ def codes_of(known: Sequence[Any], loss: Loss | VectorLoss) -> dict[Any, float]:
         return dict.fromkeys(known, 1.0)
     if len(known) == 1:
         (alone,) = known
-        positive = isinstance(alone, bool | int | float) and alone == 1
-        return {alone: 1.0 if positive else -1.0}
+        return {alone: 1.0 if is_positive_alone(alone) else -1.0}
     return dict(zip(known, (-1.0, 1.0), strict=True))
 
 

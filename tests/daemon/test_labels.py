@@ -201,7 +201,6 @@ def test_declared_labels_can_be_added_later(tmp_path: Path) -> None:
     [
         ({"format.label_warmup": 20}, {"format.label_warmup": 30}, None),
         ({"format.label_warmup": 20}, {"format.labels": ["maybe", "no"]}, None),
-        ({"format.label_warmup": 20}, {"format.labels": ["no", "maybe"]}, "labels changed"),
         ({"format.labels": ["no", "maybe"]}, {"format.labels": ["no", "maybe"]}, None),
         ({"format.labels": ["no", "maybe"]}, {"format.labels": [*TEXTS]}, "labels changed"),
         ({"format.labels": ["no", "maybe"]}, {"format.labels": "open"}, "labels changed"),
@@ -225,6 +224,93 @@ def test_change_of_declared_labels_is_logged(
         [line] = found
         assert [line] == one.log.lines(event)
         assert line["positive"] == loop.pipeline.event_reader.labels.positive
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ({"format.label_warmup": 20}, {"format.labels": ["no", "maybe"]}),
+        ({"format.labels": ["no", "maybe"]}, {"format.labels": ["maybe", "no"]}),
+    ],
+)
+def test_another_positive_label_is_refused(
+    first: dict[str, Any], then: dict[str, Any], tmp_path: Path
+) -> None:
+    """`probability` would be that of the other label, and scores have the other sign."""
+    one = Daemon(tmp_path, stream(100, ("no", "maybe"), stray="no"))
+    one.run(**first)
+    assert one.code == Exit.OK
+    one.run(**then)
+    assert one.code == Exit.USAGE
+    [line] = one.log.lines("stopped")[1:]
+    assert json.dumps(one.model.labels) not in line["reason"]
+    assert (
+        f"format.labels = {json.dumps(kept_labels(one), separators=(',', ':'))}" in line["reason"]
+    )
+
+
+def kept_labels(one: Daemon) -> list[Any]:
+    """Return the labels of the learner in the checkpoint."""
+    found: list[Any] = checkpoints.model(one.directory / "state", "it")["state"]["labels"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("labels", "changes"),
+    [
+        (("spam", "ham"), {"format.labels": ["ham", "spam"]}),
+        (("ham", "spam"), {"format.labels": ["ham", "spam"]}),
+        (("ham", "spam"), {"format.label_warmup": 9}),
+        (("0", "1"), {"format.label_warmup": 9}),
+        (("1", "0"), {"format.label_warmup": 9}),
+        (("true", "false"), {"format.label_warmup": 9}),
+        ((2, 1), {"format.label_warmup": 9}),
+    ],
+)
+def test_the_positive_label_of_the_stream_is_that_of_the_model(
+    labels: tuple[Any, ...], changes: dict[str, Any], tmp_path: Path
+) -> None:
+    """What serves, exports or measures a model has no other meaning of its score."""
+    draw = random.Random(4)
+    lines = [
+        json.dumps({"x": draw.random(), "y": labels[i if i < 2 else draw.randrange(2)]}).encode()
+        for i in range(60)
+    ]
+    one = Daemon(tmp_path, lines, **changes)
+    positive = one.run().pipeline.event_reader.labels.positive
+    assert one.code == Exit.OK
+    assert one.model.labels[1] == positive
+    last = one.published()[-1]
+    assert (last["probability"] > 0.5) == (last["prediction"] == positive)
+    again = Daemon(tmp_path, [*lines, *lines], **changes)
+    again.run()
+    assert again.code == Exit.OK
+    assert again.model.labels[1] == positive
+
+
+def test_a_learner_that_starts_later_has_the_same_positive_label(tmp_path: Path) -> None:
+    lines = [json.dumps({"x": i, "y": ("spam", "ham")[i % 2]}).encode() for i in range(20)]
+    one = Daemon(tmp_path, lines, **{"format.label_warmup": 9})
+    one.run()
+    rest = [json.dumps({"x": i, "y": ("ham", "spam")[i % 2]}).encode() for i in range(20)]
+    two = Daemon(tmp_path, [*lines, *rest], **{"format.label_warmup": 9})
+    loop = two.run(learner=[{"name": "it"}, {"name": "later"}])
+    assert two.code == Exit.OK
+    assert [one.model.outputs for one in loop.pipeline.learners] == [["spam", "ham"]] * 2
+
+
+def test_a_learner_that_starts_from_a_file_keeps_its_positive_label(tmp_path: Path) -> None:
+    model, path = LinearClassifier(), str(tmp_path / "a.model")
+    for label in ("spam", "ham", "ham"):
+        model.learn_one({"x": 1.0}, label)
+    model.save(path)
+    lines = [json.dumps({"x": i, "y": ("ham", "spam")[i % 2]}).encode() for i in range(20)]
+    start = {"learner": [{"name": "it", "start": path}], "features.max_bytes": 0}
+    one = Daemon(tmp_path, lines, **start, **{"format.label_warmup": 9})
+    assert one.run().pipeline.event_reader.labels.positive == "ham"
+    other = Daemon(tmp_path / "other", lines, **start, **{"format.labels": ["ham", "spam"]})
+    other.run()
+    assert other.code == Exit.USAGE
 
 
 # What is published: a contract
@@ -295,7 +381,7 @@ def test_positive_label_is_shared_by_all_learners(tmp_path: Path) -> None:
     one = Daemon(tmp_path, lines, **both, learner=[{"name": "late"}])
     one.run()
     shares = one.model.predict_proba_one({"ad": "a1", "x": 0.5})
-    assert one.model.labels == ["no", "yes"]
+    assert one.model.labels == ["yes", "no"]
     assert one.loop.pipeline.event_reader.labels.positive == "no"
     last = one.published()[-1]
     assert last["prediction"] == "yes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 import sys
 import time
@@ -30,6 +31,7 @@ from streamlearn.losses import Logistic, Squared
 from streamlearn.losses.loss import AnyLoss
 from streamlearn.penalties import L1, L2, ElasticNet
 from streamlearn.stream import CSVDecoder
+from streamlearn.stream.formats.label_set import LabelSet
 from streamlearn.stream.sources.parts import SourcePart
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ def run(options: Options) -> int:
             callback=monitor.add,
         )
     monitor.finish(solution)
+    solution = ordered(solution, settings, loss)
     facts = {**summary(loaded, solution, monitor), "shards": len(shards)}
     if options.save is not None:
         save(options, settings, loaded, solution)
@@ -97,6 +100,17 @@ def run(options: Options) -> int:
         why = "the time limit" if monitor.spent else "interrupted"
         sys.stderr.write(f"streamlearn solve: {why}; this is the best solution so far\n")
     return INTERRUPTED if solution.interrupted and not monitor.spent else 0
+
+
+def ordered(solution: Solution, settings: config.Config, loss: Any) -> Solution:
+    """Return the solution for the declared order of two labels: the positive one is last."""
+    declared = LabelSet(config.event_fields(settings.format)).order
+    if getattr(loss, "kind", None) != "binary" or isinstance(loss, MultivariateLoss):
+        return solution
+    if len(declared) != 2 or solution.labels != declared[::-1]:
+        return solution
+    opposite = {"w": -solution.w, "intercept": -solution.intercept, "labels": declared}
+    return dataclasses.replace(solution, **opposite)
 
 
 def guessed(options: Options) -> Guesses:

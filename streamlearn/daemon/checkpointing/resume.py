@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from streamlearn.daemon.checkpointing import field_changes
 from streamlearn.daemon.checkpointing.field_changes import FieldChanges
 from streamlearn.daemon.process.exits import Exit, Stop
@@ -20,7 +22,7 @@ from streamlearn.stream.formats.label_set import LabelSet
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from streamlearn.daemon.learners import Learners, Model
+    from streamlearn.daemon.learners import Learner, Learners, Model
     from streamlearn.daemon.pipeline import Pipeline
     from streamlearn.daemon.process.log import Log
     from streamlearn.estimators.checkpoints import CheckpointId
@@ -137,6 +139,8 @@ def check_changes(
             f"--reset {unknown[0]}: no such learner; valid: {', '.join([*names, ALL])}",
         )
     if found is None:
+        for learner in learners:
+            know_labels_of(learner, labels)
         return Changes(fresh=names)
     checkpoint_id, data = found
     saved = {name: one["settings"] for name, one in data["learners"].items()}
@@ -155,13 +159,45 @@ def check_changes(
             f"{'; '.join(changes.refused)}. {way_out(changes)}",
         )
     if keeps_features(data, input_settings):
-        try:
-            labels.restore(saved_labels(data))
-        except InvalidEventError as error:
-            raise mismatch(checkpoint_id, error) from error
-        for name in changes.fresh:
-            check_labels(name, learners[name].model, labels.labels)
+        match_labels(found, changes, learners, labels)
     return changes
+
+
+def match_labels(found: Found, changes: Changes, learners: Learners, labels: LabelSet) -> None:
+    """Restore the labels; raise `Stop` if they are not those that the learners can learn."""
+    checkpoint_id, data = found
+    try:
+        labels.restore(saved_labels(data))
+    except InvalidEventError as error:
+        raise mismatch(checkpoint_id, error) from error
+    for name in changes.resumed:
+        known = data["learners"][name]["model"]["state"].get("labels", [])
+        if (problem := other_order(name, known, labels)) is not None:
+            raise mismatch(checkpoint_id, problem)
+    for name in changes.fresh:
+        check_labels(name, learners[name].model, labels.labels)
+        know_labels_of(learners[name], labels)
+
+
+def know_labels_of(learner: Learner, labels: LabelSet) -> None:
+    """Add the labels that a saved model has learned; raise `Stop` if they do not match."""
+    known = learner.model.outputs if learner.learns == "classes" else []
+    for label in known if not labels.declared else ():
+        if label not in labels:
+            labels.add(label)
+    if (problem := other_order(learner.name, known, labels)) is not None:
+        raise Stop(Exit.USAGE, problem)
+
+
+def other_order(name: str, known: list[Any], labels: LabelSet) -> str | None:
+    """Say what is wrong if of two labels another one was positive when a model learned them."""
+    if len(known) != 2 or set(known) != set(labels.labels) or known == labels.order:
+        return None
+    before, now = (msgspec.json.encode(one[1]).decode() for one in (known, labels.order))
+    return (
+        f"{before} was the positive label when the learner {name!r} learned, and now it is {now}: "
+        f"keep the order, format.labels = {msgspec.json.encode(known).decode()}"
+    )
 
 
 def way_out(changes: Changes) -> str:
@@ -206,7 +242,7 @@ def held_count(data: Mapping[str, Any]) -> int:
     return sum(segment["live"] for segment in segments)
 
 
-def mismatch(checkpoint_id: CheckpointId, error: InvalidEventError) -> Stop:
+def mismatch(checkpoint_id: CheckpointId, error: InvalidEventError | str) -> Stop:
     """Build the `Stop` for labels that do not match the checkpoint."""
     return Stop(
         Exit.USAGE, f"the configuration does not match the checkpoint {checkpoint_id.name}: {error}"

@@ -56,6 +56,9 @@ class LossLabels:
             if not self.loss.is_label(label):
                 raise InvalidEventError(f"{label!r} is not a label for {self.loss!r}")
 
+    def order_labels(self, labels: list[Any]) -> None:
+        """Do nothing: the labels of all shards are ordered together."""
+
 
 @dataclass(frozen=True)
 class FileShard:

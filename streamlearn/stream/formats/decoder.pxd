@@ -51,6 +51,8 @@ cdef class Decoder:
     cdef int record(self, bytes value, Events events) except -1
     cdef int take_event(self, object event, Events events) except -1
     cdef int take_label(self, object value) except -1
+    cdef int note_label(self, object label) except -1
+    cdef int order_labels(self) except -1
     cdef int take_number(self, double value, int kind) except -1 nogil
     cdef int take_new_number(self, double value, int kind) except -1 with gil
     cdef int take_weight(self, object value) except -1

@@ -58,6 +58,8 @@ cdef class Decoder:
         self.class_learners = [one for one in learners if one.learns == "classes"]
         self.number_learners = [one for one in learners if one.learns != "classes"]
         self.labels = LabelSet(self.fields, classes=len(self.class_learners) > 0)
+        if self.labels.declared:
+            self.order_labels()
         self.accepts_any_number = self.labels.allows_any and all(
             [one.learns == "numbers" for one in learners])
         self.known_texts = []
@@ -228,8 +230,7 @@ cdef class Decoder:
     def admit(self, label):
         """Add a label that `resolve_label` returned; InvalidEventError if it is not allowed."""
         self.check(label)
-        if self.class_learners:
-            self.labels.add(label)
+        self.note_label(label)
 
     cdef int take_label(self, object value) except -1:
         if value is None:
@@ -352,11 +353,24 @@ cdef class Decoder:
             raise self.refusal("label", f"is {short_repr(label)}: {error}") from None
         return 0
 
+    cdef int note_label(self, object label) except -1:
+        """Count a learned event, with this label if it is new."""
+        if self.class_learners:
+            self.labels.add(label)
+            if label is not None:
+                self.order_labels()
+        return 0
+
+    cdef int order_labels(self) except -1:
+        """Tell learners which of two labels is the positive one."""
+        for learner in self.class_learners:
+            learner.order_labels(self.labels.order)
+        return 0
+
     cdef int add_label(self) except -1:
         """Add the new label of a valid event; labels may close after any event."""
         label, self.new_label = self.new_label, None
-        if self.class_learners:
-            self.labels.add(label)
+        self.note_label(label)
         if label is None:
             return 0
         if self.tags.kind == CLASS:
@@ -452,6 +466,7 @@ cdef class Decoder:
         self.classes = list(state["classes"])
         self.class_codes = {label: code for code, label in enumerate(self.classes)}
         self.labels.restore(state["labels"])
+        self.order_labels()
         self.known_texts = []
         self.known_count = self.numbers = 0
 

@@ -20,7 +20,7 @@ DATA = "data"  # of a CloudEvent
 
 
 class Learns(Protocol):
-    """A learner that can check whether it can learn labels."""
+    """A learner that can check whether it can learn labels, and is told their order."""
 
     @property
     def learns(self) -> Literal["classes", "numbers", "restricted numbers"]:
@@ -28,6 +28,9 @@ class Learns(Protocol):
 
     def check_labels(self, labels: list[Any]) -> None:
         """Raise InvalidEventError unless these distinct labels can be learned in this order."""
+
+    def order_labels(self, labels: list[Any]) -> None:
+        """Say which of two classes is the positive one: the last of these labels."""
 
 
 @dataclass(frozen=True, kw_only=True)

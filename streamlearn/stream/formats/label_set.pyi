@@ -1,11 +1,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from streamlearn.core.labels import BOOLEAN_TEXTS as BOOLEAN_TEXTS
 from streamlearn.stream.formats.fields import Fields, Label
 
 PAIRS: tuple[set[int], ...]
 SHOWN: int
-BOOLEAN_TEXTS: dict[str, bool]
 
 class LabelSet:
     events: int
@@ -30,6 +30,8 @@ class LabelSet:
     def negative_values(self) -> list[Label]: ...
     @property
     def positive_seen(self) -> bool: ...
+    @property
+    def order(self) -> list[Label]: ...
     @property
     def positive(self) -> Label | None: ...
     def __contains__(self, label: Label, /) -> bool: ...

@@ -7,6 +7,7 @@ other label is learned. When they close depends only on the order of events.
 
 import msgspec
 
+from streamlearn.core.labels import BOOLEAN_TEXTS, positive_last, spelled
 from streamlearn.errors import InvalidEventError
 
 from streamlearn.features.pieces import short_repr
@@ -14,19 +15,6 @@ from streamlearn.stream.formats.fields import Fields
 
 PAIRS = ({0, 1}, {-1, 1})  # also of booleans, which equal 0 and 1
 SHOWN = 5  # negative values that are kept for messages
-BOOLEAN_TEXTS = {"true": True, "false": False}
-
-
-cdef object scalar(str text):
-    """Return the number or boolean that a text spells, or None."""
-    if text.lower() in BOOLEAN_TEXTS:
-        return BOOLEAN_TEXTS[text.lower()]
-    try:
-        found = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        return None
-    return found if isinstance(found, (int, float)) else None
-
 
 cdef class LabelSet:
     """The labels of a stream.
@@ -103,12 +91,16 @@ cdef class LabelSet:
         return label in self.known
 
     @property
+    def order(self):
+        """The labels so far in the order of a learner's outputs, the positive one of two last."""
+        if self.declared and not all([isinstance(label, (int, float)) for label in self.labels]):
+            return list(self.labels)
+        return positive_last(self.labels)
+
+    @property
     def positive(self):
-        """The greater number of two closed labels, or the last one; None if open or not two."""
-        if not self.closed or len(self.labels) != 2:
-            return None
-        numbers = all([isinstance(label, (int, float)) for label in self.labels])
-        return max(self.labels) if numbers else self.labels[1]
+        """The last one of two closed labels in their order; None if open or not two."""
+        return self.order[1] if self.closed and len(self.labels) == 2 else None
 
     cdef object normalized(self, object value):
         """Return the label for a field's value; InvalidEventError if it is not declared."""
@@ -144,11 +136,11 @@ cdef class LabelSet:
                 isinstance(self.labels[0], str) == isinstance(value, str)):
             return value
         if isinstance(value, str):
-            found = scalar(value)
+            found = spelled(value)
             return value if found is None or isinstance(found, bool) else found
         for label in self.labels:  # which may be written "True", or "1.0"
-            spelled = scalar(label) if isinstance(label, str) else None
-            if isinstance(spelled, bool) == isinstance(value, bool) and spelled == value:
+            written = spelled(label) if isinstance(label, str) else None
+            if isinstance(written, bool) == isinstance(value, bool) and written == value:
                 return label
         return msgspec.json.encode(value).decode()
 
@@ -197,9 +189,8 @@ cdef class LabelSet:
         if self.events >= self.warmup or (len(self.labels) == 2 and set(self.labels) in PAIRS):
             self.closed = True
             self.closed_at = self.events
-            values = [scalar(label) if isinstance(label, str) else None for label in self.labels]
-            if len(values) == 2 and None not in values and values[0] > values[1]:
-                self.labels.reverse()  # the last one is positive: "true", "1"
+            if all([isinstance(label, str) for label in self.labels]):
+                self.labels = positive_last(self.labels)  # as those that are declared
         return 0
 
     # What a checkpoint keeps
