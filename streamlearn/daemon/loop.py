@@ -434,5 +434,6 @@ class Loop:
             try:
                 close()
             except Exception as error:  # noqa: BLE001 - shutting down
-                self.log.warning("close failed", resource=repr(close), error=repr(error))
+                what = getattr(close, "__qualname__", repr(close))
+                self.log.warning("close failed", resource=what, error=str(error))
         self.watchdog.stop()

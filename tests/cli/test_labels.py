@@ -43,6 +43,19 @@ def test_a_third_class_is_declared(tmp_path: Path, capsys: pytest.CaptureFixture
     assert [column.partition("=")[0] for column in columns[1:]] == ["0", "1", "2"]
 
 
+def test_a_label_with_line_breaks_is_on_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = ["two\nlines", "a\ttab"]
+    path, model = written(tmp_path / "a.jsonl", labels), str(tmp_path / "a.model")
+    assert main(["train", path, "--label", "y", "--save", model]) == 0
+    capsys.readouterr()
+    assert main(["predict", model, path]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == N
+    assert {json.loads(line) for line in lines} <= set(labels)
+
+
 def test_labels_close_and_stay_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, model = written(tmp_path / "a.jsonl", ["no", "yes"]), str(tmp_path / "a.model")
     assert main(["train", path, "--label", "y", "--save", model]) == 0

@@ -96,6 +96,8 @@ def line(outcome: dict[str, Any], options: Options) -> str:
         return msgspec.json.encode(outcome, enc_hook=str).decode() + "\n"
     value = outcome["prediction"]
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
+    if len(text.splitlines()) > 1 or "\t" in text:
+        text = msgspec.json.encode(text).decode()  # on one line
     if options.probability and "probability" in outcome:
         text += f"\t{outcome['probability']:.6f}"
     if options.probability:
