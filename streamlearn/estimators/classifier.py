@@ -227,9 +227,8 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
     def _add_second_label(self, label: Any, learner: Single) -> None:
         (first,) = self._labels
         given = [one for one in self._order if one in (first, label)]
-        first_is_positive = (given if len(given) == 2 else positive_last([first, label]))[
-            1
-        ] == first
+        ordered = given if len(given) == 2 else positive_last([first, label])
+        first_is_positive = ordered[1] == first
         if self._can_split() and first_is_positive != (self._codes[first] > 0.0):
             # What was learned from the first class alone, with the signs swapped.
             learner.swap_classes()
