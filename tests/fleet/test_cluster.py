@@ -40,15 +40,30 @@ def listening(process: Path) -> set[str]:
     return found
 
 
-def test_a_cluster_that_is_started_listens_on_the_loopback_interface_alone(ray: Any) -> None:
-    assert ray.is_initialized()
-    own, addresses = 0, set()
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended
-            if os.environ["RAY_AUTH_TOKEN"].encode() in (process / "environ").read_bytes():
-                addresses |= listening(process)
-                own += 1
-    assert own > 3  # the head, a node and its agents
+def test_a_cluster_that_is_started_listens_on_the_loopback_interface_alone() -> None:
+    code = """
+import os, sys
+from streamlearn.fleet.cluster import connected
+with connected(cpus=1):
+    print(os.environ["RAY_AUTH_TOKEN"], flush=True)
+    sys.stdin.read()
+"""
+    # a process of its own, because Ray reads how to listen when it is imported
+    fresh = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=fresh
+    ) as run:
+        assert run.stdout is not None
+        token = run.stdout.readline().strip()
+        assert token
+        own, addresses = 0, set()
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):  # it has ended
+                if token in (process / "environ").read_bytes():
+                    addresses |= listening(process)
+                    own += 1
+        run.communicate(b"")
+    assert own >= 3  # the head, a node and its agents
     loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
     assert addresses
     assert addresses <= loopback
