@@ -220,9 +220,8 @@ class LinearClassifier(Linear, base.MiniBatchClassifier):
 
     def _add_first_label(self, label: Any) -> None:
         self._labels = [label]
-        known = len(self._order) == 2 and label in self._order
-        positive = self._order[1] == label if known else is_positive_alone(label)
-        self._codes[label] = 1.0 if positive else -1.0
+        # not by the order, which may be told after this event or before, as batches are cut
+        self._codes[label] = 1.0 if is_positive_alone(label) else -1.0
 
     def _add_second_label(self, label: Any, learner: Single) -> None:
         (first,) = self._labels

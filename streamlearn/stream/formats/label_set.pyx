@@ -92,10 +92,13 @@ cdef class LabelSet:
 
     @property
     def order(self):
-        """The labels so far in the order of a learner's outputs, the positive one of two last."""
+        """Declared labels, or the first two, with the positive one of two last.
+
+        A later label does not change which of the first two is the positive one.
+        """
         if self.declared and not all([isinstance(label, (int, float)) for label in self.labels]):
             return list(self.labels)
-        return positive_last(self.labels)
+        return positive_last(self.labels[:2])
 
     @property
     def positive(self):

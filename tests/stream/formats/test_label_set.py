@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
@@ -300,3 +301,32 @@ def test_a_weight_that_would_make_every_sum_infinite_is_invalid(kind: str) -> No
     events = read(one, *(line(kind, i % 2, w) for i, w in enumerate([1.0, 1e100, 1e101, 1e308])))
     assert [(bad.number, bad.code) for bad in events.invalid] == [(2, "weight"), (3, "weight")]
     assert (events.weights.tolist(), one.labels.events) == ([1.0, 1e100], 2)
+
+
+@pytest.mark.parametrize(
+    "labels", [[1, 2], [2, 1], [1, 0], ["1", "0"], ["b", "a"], [2, 1, 3], ["2", "1", "x"]]
+)
+@pytest.mark.parametrize("declared", [False, True])
+def test_what_is_learned_does_not_depend_on_how_far_decoding_is_ahead(
+    labels: list[Any], declared: bool
+) -> None:
+    fields = Fields(label="y", labels=tuple(labels)) if declared else Fields(label="y", warmup=50)
+    draw = random.Random(1)
+    lines = []
+    for i in range(400):
+        event: dict[str, Any] = {f"f{draw.randrange(30)}": draw.gauss(0, 1) for _ in range(5)}
+        place = 0 if i < 20 else (event.get("f1", 0) + event.get("f2", 0) > 0) + i % 2
+        lines.append(json.dumps(event | {"y": labels[place % len(labels)]}).encode())
+    found = []
+    for ahead in (0, 1, 3, len(lines)):
+        model = sl.LinearClassifier(seed=0)
+        one = decoder_of("json", model.reader, fields, [model])
+        waiting: list[Events] = []
+        for record in lines:
+            waiting.append(read(one, record))
+            if len(waiting) > ahead:
+                model.progressive_events(waiting.pop(0))
+        for events in waiting:
+            model.progressive_events(events)
+        found.append((model.labels, model.weights, model.intercept))
+    assert all(learned == found[0] for learned in found)
