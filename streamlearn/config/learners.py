@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import replace as replace_fields
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from streamlearn.config import effective
 from streamlearn.config.checks.features import field_problem
 from streamlearn.config.checks.formats import declared_labels, label_text, positive_labels
 from streamlearn.config.expressions import parse
@@ -271,8 +271,9 @@ def models(
 def share_saved(model: Linear, shared: Reader) -> None:
     """Let a saved model use the shared features; ValueError if it has learned others."""
     own = model.reader
-    if not own.reads_like(shared) and type(own) is type(shared) and own.fields != shared.fields:
-        texts = [f"{name} = {json.dumps(text)}" for name, text in own.fields.texts.items()]
+    if type(own) is type(shared) and own.fields != shared.fields:
+        declared = own.fields.texts.items()
+        texts = [f"{effective.key(name)} = {effective.toml(text)}" for name, text in declared]
         listed = ", ".join(texts) or "none"
         raise ValueError(f"[features.fields] must be as the model has learned: {listed}")
     model.share_features(shared)

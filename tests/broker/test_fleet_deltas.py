@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tests.broker.conftest import MakeTopic
 
 PARTITIONS, LENGTH, BATCH = 3, 300, 20
-FATES = ("well", "well", "twice", "late", "again")
+OUTCOMES = ("well", "well", "twice", "late", "again")
 SEEDS = range(3)
 CONFIG = """
 [source]
@@ -90,9 +90,9 @@ class Owner:
                 # as Ray does: the worker's own arrays are used again in the next round
                 delta = pickle.loads(pickle.dumps(worker.learn(task, base, goals)))
                 assert isinstance(delta, Delta), delta
-                fate = draw.choice(FATES)
-                came += [delta] * {"twice": 2, "late": 0}.get(fate, 1)
-                kept += [delta] * (fate in {"late", "again"})
+                outcome = draw.choice(OUTCOMES)
+                came += [delta] * {"twice": 2, "late": 0}.get(outcome, 1)
+                kept += [delta] * (outcome in {"late", "again"})
             early = draw.sample(kept, draw.randint(0, len(kept)))
             for delta in [*early, *came] if draw.random() < 0.7 else [*came, *early]:
                 self.refused |= {rounds.offer(delta) or ""}

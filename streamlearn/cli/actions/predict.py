@@ -11,9 +11,9 @@ from msgspec import UNSET
 
 from streamlearn import config
 from streamlearn.cli import saved_models, waiting
-from streamlearn.cli.absent_fields import SeenFields
 from streamlearn.cli.decoded_batches import Pass
 from streamlearn.cli.progress import Bar
+from streamlearn.cli.seen_fields import SeenFields
 from streamlearn.config import arguments
 from streamlearn.core.labels import label_text
 from streamlearn.daemon import build

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.cli import report, saved_models, waiting
-from streamlearn.cli.absent_fields import SeenFields
 from streamlearn.cli.decoded_batches import Pass, require_labels
 from streamlearn.cli.progress import Bar
+from streamlearn.cli.seen_fields import SeenFields
 from streamlearn.cli.tables import show, show_facts, show_json
 from streamlearn.config import arguments
 from streamlearn.config.files import require_writable
