@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,7 +161,7 @@ def parse(
         raise ConfigError(name, [ConfigProblem("", f"is not TOML: {error}")]) from None
     problems: list[ConfigProblem] = []
     for path, value in (overrides or {}).items():
-        set_value(data, path, value, problems)
+        set_value(data, path, deepcopy(value), problems)  # later paths may be in it
     data = expand(data, os.environ if environ is None else environ, "", problems)
     tables = reading.read_fields(Config, data, "", problems)
     for item in msgspec.structs.fields(Config):

@@ -18,22 +18,11 @@ from streamlearn import config
 from streamlearn.config import ConfigError, effective, reading
 from streamlearn.daemon import build
 from streamlearn.stream import Fields
+from tests.support.configurations import KAFKA, SYNTHETIC
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAST = {"backfill.paths": ["a.jsonl"], "backfill.until": "2026-11-18T00:00:00Z"}
-SYNTHETIC = '[source]\nkind = "synthetic"\nevents = 100\n'
-KAFKA = """
-[source]
-kind = "kafka"
-bootstrap = "localhost:9092"
-topics = ["clicks"]
-[format]
-label = "clicked"
-[checkpoint]
-path = "state"
-"""
 FULL = """
 [source]
 kind = "kafka"
@@ -207,212 +196,12 @@ def test_a_problem_says_what_is_expected() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("base", "change", "path"),
-    [
-        (SYNTHETIC, {"source.kind": "kafak"}, "source.kind"),
-        (SYNTHETIC, {"source": 5}, "source"),
-        (SYNTHETIC, {"learner": {}}, "learner"),
-        (SYNTHETIC, {"learner": [5]}, "learner[0]"),
-        (SYNTHETIC, {"source.seed": True}, "source.seed"),
-        (SYNTHETIC, {"source.seed": 2**70}, "source.seed"),
-        (SYNTHETIC, {"regret.cpu_share": float("nan")}, "regret.cpu_share"),
-        (SYNTHETIC, {"run.until": "someday"}, "run.until"),
-        (SYNTHETIC, {"run.until": "0"}, "run.until"),
-        (SYNTHETIC, {"run": {"until": "end"}, "source": {"kind": "synthetic"}}, "run.until"),
-        (SYNTHETIC, {"source": {"kind": "synthetic", "drift": True}}, "source.drift"),
-        (SYNTHETIC, {"features": {"max_names": 5, "kind": "hashing"}}, "features.max_names"),
-        (SYNTHETIC, {"features": {"max_bytes": 50_000, "kind": "hashing"}}, "features.max_bytes"),
-        (SYNTHETIC, {"features.max_bytes": 5}, "features.max_bytes"),
-        (
-            SYNTHETIC,
-            {
-                "source": {"kind": "file", "paths": ["*.csv"], "follow": True},
-                "format": {"kind": "csv", "label": "y"},
-            },
-            "format.columns",
-        ),
-        (SYNTHETIC, {"features.bits": 31}, "features.bits"),
-        (SYNTHETIC, {"predictions.topic": "out"}, "predictions.topic"),
-        (SYNTHETIC, {"predictions.learner": "svm"}, "predictions.learner"),
-        (SYNTHETIC, {"predictions.learner": "best"}, "predictions.best.by"),
-        (SYNTHETIC, {"predictions.best": {"by": "error"}}, "predictions.learner"),
-        (
-            SYNTHETIC,
-            {
-                "predictions": {"learner": "best", "best": {"by": "log_loss"}},
-                "learner": [{"name": "a"}, {"name": "svm", "loss": "Hinge()"}],
-            },
-            "predictions.best.by",
-        ),
-        (
-            SYNTHETIC,
-            {"predictions": {"learner": "best", "best": {"by": "squared"}}},
-            "predictions.best.by",
-        ),
-        (SYNTHETIC, {"learner": [{"name": "a"}] * 2}, "learner[0].name learner[1].name"),
-        (SYNTHETIC, {"learner": [{"name": "best"}]}, "learner[0].name"),
-        (
-            SYNTHETIC,
-            {"learner": [{"name": "a", "rule": "Pegasos()", "model": "PegasosClassifier()"}]},
-            "learner[0].rule",
-        ),
-        (SYNTHETIC, {"learner": [{"name": "a", "model": "PegasosRegressor"}]}, "learner[0].model"),
-        (
-            SYNTHETIC,
-            {"learner": [{"name": "a", "model": "PegasosClassifier(features=Hashing(3))"}]},
-            "learner[0].model",
-        ),
-        (SYNTHETIC, {"learner": [{"name": "a", "start": "none.model"}]}, "learner[0].start"),
-        (SYNTHETIC, {"learner": [{"name": "a", "loss": "Squared()"}]}, "learner[0].loss"),
-        (SYNTHETIC, {"learner": [{"name": "a", "task": "regression"}, {"name": "b"}]}, "learner"),
-        (
-            SYNTHETIC,
-            {
-                "format.positive": 1,
-                "source.stream": "spending",
-                "learner": [{"name": "a", "task": "regression"}],
-            },
-            "format.positive",
-        ),
-        (SYNTHETIC, {"source.stream": "spending"}, "learner[0].task"),
-        (SYNTHETIC, {"format.kind": "vw"}, "format.kind"),
-        (KAFKA, {"format.positive": [0, 2], "format.labels": [0, 1]}, "format.positive"),
-        (
-            SYNTHETIC,
-            {"format.labels": [0, 1], "learner": [{"name": "a", "class_weight": {"2": 1.0}}]},
-            "learner[0].class_weight.2",
-        ),
-        (KAFKA, {"source.topics": []}, "source.topics"),
-        (KAFKA, {"source.topics": [], "source.pattern": "a("}, "source.pattern"),
-        (KAFKA, {"source.topics": ["a b"]}, "source.topics[0]"),
-        (KAFKA, {"source.start": "yesterday"}, "source.start"),
-        (KAFKA, {"source.client": "confluence"}, "source.client"),
-        (SYNTHETIC, {**PAST, "format.time": "t"}, "backfill"),
-        (KAFKA, PAST, "format.time"),
-        (KAFKA, {**PAST, "format.time": "t", "backfill.until": "yesterday"}, "backfill.until"),
-        (KAFKA, {**PAST, "format.time": "t", "source.start": "latest"}, "source.start"),
-        (
-            KAFKA,
-            {**PAST, "format.time": "t", "backfill.offsets": {"clicks": 5}},
-            "backfill.offsets",
-        ),
-        (
-            KAFKA,
-            {**PAST, "format.time": "t", "format.id": "id", "labels": {"label": "l"}},
-            "backfill",
-        ),
-        (KAFKA, {"predictions.topic": "clicks"}, "predictions.topic"),
-        (KAFKA, {"dead_letters.topic": "clicks"}, "dead_letters.topic"),
-        (KAFKA, {"dead_letters": {"topic": "a", "path": "b"}}, "dead_letters.topic"),
-        (KAFKA, {"predictions.topic": "a", "dead_letters.topic": "a"}, "dead_letters.topic"),
-        (
-            KAFKA,
-            {"source.security": {"mechanism": "PLAIN", "password": "x"}},
-            "source.security.username",
-        ),
-        (
-            KAFKA,
-            {
-                "source.security.protocol": "SSL",
-                "source.security.mechanism": "OAUTHBEARER",
-                "source.security.token_provider": "a:b",
-            },
-            "source.security.mechanism",
-        ),
-        (KAFKA, {"source.security.protocol": "SASL_SSL"}, "source.security.mechanism"),
-        (KAFKA, {"source.security.cafile": "/none"}, "source.security.cafile"),
-        (KAFKA, {"format.label": None}, "format.label"),
-        (KAFKA, {"format.kind": "jsn"}, "format.kind"),
-        (KAFKA, {"format.kind": "vw"}, "format.label"),
-        (KAFKA, {"format.delimiter": ";"}, "format.delimiter"),
-        (KAFKA, {"format.kind": "csv", "format.delimiter": "."}, "format.delimiter"),
-        (KAFKA, {"format.include": ["user"]}, "format.include"),
-        (KAFKA, {"features.fields": {"clicked": "category"}}, "features.fields.clicked"),
-        (
-            KAFKA,
-            {"format.time": "at", "features.fields": {"at": "auto"}},
-            "features.fields.at",
-        ),
-        (
-            KAFKA,
-            {"features.fields": {"user^clicked": "interaction"}},
-            "features.fields.user^clicked",
-        ),
-        (KAFKA, {"features.fields": {"user": "interaction"}}, "features.fields.user"),
-        (KAFKA, {"format.positive": 2, "format.labels": [0, 1]}, "format.positive"),
-        (KAFKA, {"source": {"kind": "file", "paths": ["a.gz"], "follow": True}}, "source.paths[0]"),
-        (KAFKA, {"source.x.y": 1, "source.kind": "kafka"}, "source.x"),
-        (KAFKA, {"source.kind.y": 1}, "source.kind.y"),
-    ],
-)
-def test_an_invalid_configuration_names_its_key(
-    base: str, change: dict[str, Any], path: str
-) -> None:
-    assert problems(base, overrides=change).keys() == set(path.split())
-
-
-def test_kafka_requires_a_checkpoint() -> None:
-    assert "checkpoint.path" in problems(KAFKA.split("[checkpoint]", maxsplit=1)[0])
-
-
-@pytest.mark.parametrize(
-    ("change", "path"),
-    [
-        ({"format.kind": "avro"}, "format.schema"),
-        ({"format.kind": "protobuf"}, "format.descriptors"),
-        ({"format.schema": "a.avsc"}, "format.schema"),
-        (
-            {"format": {"kind": "avro", "schema": "a.avsc", "label": "y", "message": "A"}},
-            "format.message",
-        ),
-        ({"format": {"kind": "protobuf", "descriptors": "a.pb", "label": "y"}}, "format.message"),
-        ({"registry.url": "http://a"}, "registry"),
-        ({"format.kind": "avro", "registry.url": "localhost:8081"}, "registry.url"),
-        ({"format.kind": "avro", "registry.url": "http://a,"}, "registry.url"),
-        ({"format.kind": "avro", "registry.url": "http://me:pass@a"}, "registry.url"),
-        (
-            {"format.kind": "avro", "registry": {"url": "http://a", "username": "me"}},
-            "registry.username",
-        ),
-        (
-            {
-                "format.kind": "avro",
-                "registry": {"url": "http://a", "username": "a", "password": "b", "token": "c"},
-            },
-            "registry.token",
-        ),
-        (
-            {"format.kind": "avro", "registry": {"url": "http://a", "keyfile": __file__}},
-            "registry.keyfile",
-        ),
-        (
-            {"format.kind": "avro", "registry": {"url": "http://a", "cafile": "none"}},
-            "registry.cafile",
-        ),
-        (
-            {"format.kind": "avro", "registry": {"url": "http://a", "wait_seconds": 50}},
-            "registry.wait_seconds",
-        ),
-        ({"format.kind": "json-schema"}, "registry.url"),
-        (
-            {
-                "format": {"kind": "avro", "schema": "a.avsc", "label": "y", "id": "id"},
-                "labels.topic": "labels",
-            },
-            "format.schema",
-        ),
-        (
-            {
-                "format": {"kind": "avro", "schema": "a.avsc", "label": "y"},
-                "source": {"kind": "stdin"},
-            },
-            "format.kind",
-        ),
-    ],
-)
-def test_what_schemas_need(change: dict[str, Any], path: str) -> None:
-    assert problems(KAFKA, overrides=change).keys() == {path}
+def test_what_is_overridden_is_left_as_it_was_given() -> None:
+    given = {"source": {"kind": "synthetic", "events": 5}, "source.events": 7}
+    read = config.parse(SYNTHETIC, overrides=given)
+    assert isinstance(read.source, config.SyntheticSourceConfig)
+    assert read.source.events == 7
+    assert given == {"source": {"kind": "synthetic", "events": 5}, "source.events": 7}
 
 
 @pytest.mark.parametrize("kind", ["avro", "protobuf"])

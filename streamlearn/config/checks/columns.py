@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from streamlearn.config.backfill import history_format
+from streamlearn.config.checks.formats import format_name
 from streamlearn.config.checks.values import installed
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
@@ -29,7 +30,10 @@ def columns(
 ) -> Problems:
     """Check that columns are read from files, with pyarrow."""
     if backfill is not None:
-        yield from installed("backfill.kind", history_format(backfill, format).kind)
+        history = history_format(backfill, format)
+        if backfill.kind is not None:
+            yield from format_name(history, "backfill")
+        yield from installed("backfill.kind", history.kind)
     if not format_named(format.kind).has_columns:
         return
     if not isinstance(source, FileSourceConfig):
