@@ -78,11 +78,29 @@ def test_why_adds_up(bits: int | None, tmp_path: Path, capsys: pytest.CaptureFix
     against = shown(capsys, "inspect", path, "--why", str(event))
     assert against["prediction"] is False
     assert against["probability"] == pytest.approx(model.predict_proba_one(other)[True])
+    assert main(["inspect", path, "--why", str(event)]) == 0
+    plain = capsys.readouterr().out
+    assert all(row["feature"] in plain for row in against["contributions"])
+    assert "clips" not in plain
     adds = {row["feature"]: row["adds"] for row in why["contributions"]}
     assert set(adds) == {
         *("user=ann", "ad=shoes", "hour", "new=thing", "user=ann^ad=shoes", "(intercept)")
     }
     assert adds["new=thing"] == 0.0
+
+
+def test_why_says_that_scores_are_clipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, event = sl.LinearRegressor(), tmp_path / "event.json"
+    for k in range(50):
+        model.learn_one({"x": float(k % 5)}, float(k % 5))
+    model.save(tmp_path / "a.model")
+    event.write_text('{"x": 4000}')
+    why = shown(capsys, "inspect", str(tmp_path / "a.model"), "--why", str(event))
+    assert why["score"] <= 4.0 < why["sum"]
+    assert main(["inspect", str(tmp_path / "a.model"), "--why", str(event)]) == 0
+    assert "clips" in capsys.readouterr().out
 
 
 def test_why_of_several_classes_explains_the_one_predicted(
@@ -209,6 +227,37 @@ def test_diff(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", "diff", str(directory), "1-1"]) == 2
     assert main(["models", "diff", str(directory), "1-1", "1-9"]) == 2
     assert "valid: 1-2, 1-1" in capsys.readouterr().err
+
+
+def test_diff_prints_each_learner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    several = sl.LinearClassifier(sl.rules.AdaGrad(), sl.losses.Softmax())
+    kept = taught(sl.DualAveragingClassifier(l1=0.001))
+    for learners in ({"old": kept, "both": several}, {"both": several, "new": kept}):
+        several.learn_one(EVENT, str(len(list(tmp_path.iterdir()))))
+        number = 1 + len(list(tmp_path.iterdir()))
+        write(tmp_path, checkpoints.CheckpointId(1, number), learners)
+    learners = shown(capsys, "models", "diff", str(tmp_path))["learners"]
+    assert learners["old"] == {"summary": "removed", "weights": []}
+    assert learners["new"] == {"summary": "added", "weights": []}
+    assert learners["both"]["summary"].startswith("+1 step")
+    names = [row["feature"] for row in learners["both"]["weights"]]
+    assert {"0: hour", "1: hour"} <= set(names)  # the weight of each class by its name
+    assert main(["models", "diff", str(tmp_path), "--learner", "both"]) == 0
+    plain = capsys.readouterr().out
+    assert plain.startswith("both, 1-1 to 1-2: ")
+    assert all(name in plain for name in names)
+    assert "old, " not in plain
+    (tmp_path / checkpoints.CheckpointId(1, 1).name).unlink()
+    assert main(["models", "diff", str(tmp_path)]) == 2
+
+
+def test_a_checkpoint_of_a_newer_version_is_listed(
+    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "LAYOUT", checkpoints.LAYOUT - 1)
+    rows = shown(capsys, "models", "list", str(directory))
+    assert [row["steps"] for row in rows] == [None, None]
+    assert not any("damaged" in row["non-zeros"] for row in rows)
 
 
 def test_rollback_makes_an_older_one_count(

@@ -207,6 +207,25 @@ def test_several_classes(loss: Any) -> None:
     assert made.predict(table).tolist() == [model.predict_one(event) for event in events]
 
 
+@pytest.mark.parametrize("targets", [1, 2])
+def test_regressions_that_clip_nothing(targets: int) -> None:
+    loss = sl.losses.MultiSquared() if targets > 1 else sl.losses.Squared()
+    model = sl.LinearRegressor(sl.rules.AdaGrad(), loss=loss)
+    events, draw = rows(["auto", "word"]), random.Random(3)
+    for event in events:
+        label = hash_of(event["word"]) + draw.gauss(0.0, 0.1)
+        model.learn_one(event, label if targets == 1 else [label, 1.0 - label])
+    scores: list[Any] = [model.score_one(event) for event in events]
+    found = by_duckdb(model, events)
+    if targets > 1:
+        scores = [list(one.values()) for one in scores]
+        found = [list(one.values()) for one in found]
+    want = np.array(scores)
+    assert np.ptp(want) > 0.1
+    assert np.array(found) == pytest.approx(want, abs=1e-6)
+    assert pipeline(model).predict(pd.DataFrame(events)) == pytest.approx(want, abs=1e-6)
+
+
 def test_hashed_weights_are_exported_by_slot() -> None:
     model = sl.LinearClassifier(features=sl.Hashing(bits=8))
     for event in rows(["auto", "word"]):
@@ -234,6 +253,10 @@ def test_what_cannot_be_exported_is_refused_by_name() -> None:
     counts.learn_one({"x": 1.0}, 3.0)
     with pytest.raises(IncompatibleError, match="Poisson"):
         pipeline(counts)
+    alone = sl.LinearClassifier()
+    alone.learn_one({"x": 1.0}, "a")
+    with pytest.raises(IncompatibleError, match="two"):
+        pipeline(alone)
     with pytest.raises(IncompatibleError, match="weight"):
         pipeline(sl.LinearClassifier())
 
