@@ -16,9 +16,10 @@ def require_files(files: list[str]) -> None:
         if name == "-":
             continue
         if not path.exists():
+            if not glob.has_magic(name):
+                raise ValueError(f"no such file: {name}")
             if not glob.glob(name, recursive=True):  # noqa: PTH207 - Path.glob takes no absolute pattern
-                what = "no file matches" if glob.has_magic(name) else "no such file:"
-                raise ValueError(f"{what} {name}")
+                raise ValueError(f"no file matches {name}")
         elif path.is_dir():
             raise ValueError(f"{name} is a directory; use '{name.rstrip('/')}/*'")
         elif not path.is_file():
@@ -66,13 +67,18 @@ def matches(pattern: str, path: Path) -> bool:
     >>> matches("**/*.jsonl", Path("day/out.jsonl"))
     True
     """
-    wanted, given = Path(os.path.abspath(pattern)), Path(os.path.abspath(path))  # noqa: PTH100 - resolve() follows links
-    if "**" in wanted.parts:
-        return fnmatch.fnmatchcase(str(given), str(wanted))
-    return len(wanted.parts) == len(given.parts) and all(
-        fnmatch.fnmatchcase(one, other)
-        for one, other in zip(given.parts, wanted.parts, strict=True)
-    )
+    # resolve() would follow links
+    wanted, given = Path(os.path.abspath(pattern)), Path(os.path.abspath(path))  # noqa: PTH100
+    return _match(wanted.parts, given.parts)
+
+
+def _match(wanted: tuple[str, ...], given: tuple[str, ...]) -> bool:
+    if not wanted:
+        return not given
+    first, *rest = wanted
+    if first == "**":  # any number of directories, or none
+        return any(_match(tuple(rest), given[start:]) for start in range(len(given) + 1))
+    return bool(given) and fnmatch.fnmatchcase(given[0], first) and _match(tuple(rest), given[1:])
 
 
 def expanded(files: list[str]) -> list[str]:
