@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from itertools import accumulate
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,6 +25,7 @@ from streamlearn.errors import SourceError
 from streamlearn.estimators import checkpoints
 from streamlearn.storage import open_store
 from streamlearn.stream import Files, Partition, Records
+from streamlearn.stream.sinks import json_lines
 from streamlearn.stream.sinks.json_lines import FileSink
 from tests.support.disks import Disk, Recorder
 
@@ -390,3 +394,79 @@ def test_missing_letters_are_an_error(
     file.write_text("\n".join([*lines, f'checkpoint.path = "{tmp_path}/models"']))
     assert main(["replay", str(file), "--dry-run"]) != 0
     assert named in capsys.readouterr().err
+
+
+class Unseekable(io.BytesIO):
+    """A pipe, which has no place."""
+
+    def tell(self) -> int:
+        raise OSError("a pipe has no place")
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Path:
+    """A configuration file with dead letters, one of which has a line break."""
+    write_letters(tmp_path, [*GARBAGE, b"a\nb"])
+    path = tmp_path / "clicks.toml"
+    path.write_text(
+        f"""
+        source = {{ kind = "stdin" }}
+        format.label = "click"
+        dead_letters.path = "{tmp_path / "dead.jsonl"}"
+        checkpoint.path = "{tmp_path / "models"}"
+        """
+    )
+    return path
+
+
+LINES = b"".join(one + b"\n" for one in GARBAGE)
+
+
+def test_letters_are_written_to_standard_output(
+    command: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe = Unseekable()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", SimpleNamespace(buffer=pipe, flush=pipe.flush))
+        assert main(["replay", str(command), "--to", "-"]) == 0
+    assert not pipe.closed
+    assert pipe.getvalue() == LINES
+    assert "line break" in capsys.readouterr().err
+    assert main(["replay", str(command), "--to", "-", "--json"]) == 2
+
+
+def test_what_was_replayed_is_printed(
+    command: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pending = [{"reason": "bad 0", "letters": 3}, {"reason": "bad 1", "letters": 3}]
+    assert main(["replay", str(command), "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == pending
+    assert main(["replay", str(command), "--dry-run"]) == 0
+    assert "bad 0" in capsys.readouterr().out
+    to = tmp_path / "out.jsonl"
+    assert main(["replay", str(command), "--to", str(to), "--json"]) == 0
+    outcome = json.loads(capsys.readouterr().out)
+    assert (outcome["sent"], outcome["already_sent"]) == (5, 0)
+    assert list(outcome["not_sent"].values()) == [1]
+    assert to.read_bytes() == LINES
+    assert main(["replay", str(command), "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert main(["replay", str(command), "--to", str(to), "--again"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("5 ")
+    assert out.count("\n") == 2  # and what was not sent
+    assert to.read_bytes() == LINES * 2
+    assert main(["replay", str(command)]) == 2  # no topic to send them to
+
+
+def test_a_file_is_new_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[Path] = []
+    for module in (replay, json_lines):
+        monkeypatch.setattr(module, "fsync_directory", synced.append)
+    for k, make in enumerate((replay.FileTarget, FileSink)):
+        path = tmp_path / f"{k}"
+        for content in (b"", b"", b"x\n"):
+            path.write_bytes(content) if content else None
+            make(str(path)).close()
+    # an empty file may be one that a power cut has emptied
+    assert synced == [tmp_path] * 4
