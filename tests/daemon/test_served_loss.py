@@ -1,9 +1,11 @@
 """The loss of what was served, and its confidence interval."""
 
+import math
+
 import numpy as np
 import pytest
 
-from streamlearn.daemon.served_loss import ArmLoss, ServedLosses
+from streamlearn.daemon.served_loss import MAX_ARMS, ArmLoss, ServedLosses
 from streamlearn.stream.impressions import BUCKETS
 
 USERS = 3000
@@ -66,3 +68,42 @@ def test_rows_and_state() -> None:
     assert rows[1]["loss"] == pytest.approx(0.65)
     assert rows[0]["difference"] is None
     assert rows[1]["difference"] == pytest.approx(0.45)
+
+
+def test_fewer_than_two_users_have_no_interval() -> None:
+    one, two = ArmLoss(), ArmLoss()
+    one.add(np.array([7, 7, 7]), np.array([0.1, 0.2, 0.3]), np.ones(3))
+    assert one.interval().mean == pytest.approx(0.2)
+    assert one.interval()[1:] == (-math.inf, math.inf)
+    assert one.difference(one)[1:] == (-math.inf, math.inf)
+    two.add(np.array([8]), np.array([0.2]), np.ones(1))
+    # of two users there is one, from one each
+    low, high = one.difference(two)[1:]
+    assert math.isfinite(low)
+    assert math.isfinite(high)
+    assert ArmLoss().interval()[1:] == (-math.inf, math.inf)
+    assert math.isnan(ArmLoss().mean)
+
+
+def test_only_so_many_arms_are_measured() -> None:
+    losses = ServedLosses()
+    numbers = [losses.number_of("a", str(k)) for k in range(MAX_ARMS + 2)]
+    assert numbers == [*range(MAX_ARMS), -1, -1]
+    assert losses.number_of("a", "5") == 5
+    assert losses.number_of("b", "5") == -1
+
+
+def test_each_arm_is_compared_with_the_one_of_the_most_events() -> None:
+    losses = ServedLosses()
+    users = np.arange(4)
+    assert list(losses.rows()) == []
+    losses.number_of("silent", "x")
+    losses.arms["a", "x"], losses.arms["b", "y"] = ArmLoss(), ArmLoss()
+    losses.arms["a", "x"].add(users, np.full(4, 0.5), np.ones(4))
+    [alone] = losses.rows()
+    assert "difference" not in alone
+    losses.arms["b", "y"].add(np.tile(users, 2), np.full(8, 0.2), np.ones(8))
+    first, second = losses.rows()
+    assert (first["learner"], first["events"], second["events"]) == ("a", 4, 8)
+    assert first["difference"] == pytest.approx(0.3)
+    assert second["difference"] is None

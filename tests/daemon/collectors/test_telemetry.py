@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 from streamlearn import config
 from streamlearn.daemon import build
 from streamlearn.daemon.checkpointing.writer import FailedCheckpoint, WrittenCheckpoint
+from streamlearn.daemon.collectors import telemetry
 from streamlearn.daemon.collectors.counts import MAX_PARTITIONS
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.log import Log
@@ -400,3 +401,49 @@ def test_telemetry_open_to_the_network_is_warned_of(telemetry: str, warned: bool
     lines = [json.loads(line) for line in log.stream.getvalue().splitlines()]
     found = [line["remedy"] for line in lines if line["level"] == "warning"]
     assert ["telemetry.token" in remedy for remedy in found] == [True] * warned
+
+
+def test_the_chosen_learner_is_shown() -> None:
+    loop, watching = make_watched_loop(None, ShuffledSource(1, 50), best=("loss", 100, 0.0))
+    choice = loop.pipeline.learners.choice
+    assert loop.run() == 0
+    assert choice is not None
+    for name in choice.names:
+        choice.name = name
+        watching.refresh(Status())
+        chosen = watching.board.values("currently_best")
+        assert {one for one, value in chosen.items() if value == 1.0} == {(name,)}
+        assert {*chosen.values()} == {0.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("learner", "parts"),
+    [
+        ({}, []),
+        ({"start": "old.model"}, ["old.model"]),
+        ({"model": "PegasosClassifier()"}, ["PegasosClassifier()"]),
+        ({"rule": "AROW()", "loss": "Hinge()"}, ["AROW()", "Hinge()"]),
+    ],
+)
+def test_a_model_is_described_as_it_is_configured(
+    learner: dict[str, Any], parts: list[str]
+) -> None:
+    text = telemetry.model_text(config.LearnerConfig(name="a", **learner))
+    assert text
+    assert all(part in text for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("localhost", True),
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("0.0.0.0", False),  # noqa: S104 - it is not listened on
+        ("10.0.0.1", False),
+        ("example.org", False),
+    ],
+)
+def test_which_addresses_only_this_machine_reaches(host: str, local: bool) -> None:
+    assert telemetry.is_loopback(host) == local
