@@ -71,7 +71,7 @@ def becomes(name: str, kind: str) -> str:
         return "nothing"
     if "map" in words or "Struct" in words:
         return f"the fields {name}.KEY"
-    if words & {"string", "enum", "uuid", "StringValue", "ListValue"}:
+    if words & {"string", "enum", "uuid", "ListValue"}:
         return f"{name}=VALUE for each value"
     if "list" in words:
         return "an error: declare it as a list"

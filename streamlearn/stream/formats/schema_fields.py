@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from streamlearn.stream.formats.protobuf_plan import KINDS, ORDINARY, WELL_KNOWN
+from streamlearn.stream.formats.protobuf_plan import KINDS, ORDINARY, WELL_KNOWN, WRAPPER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -84,8 +84,11 @@ def protobuf_type(messages: Sequence[Message], member: MessageField) -> str:
     if member.is_map:
         return f"map of {protobuf_type(messages, messages[member.message].members[1])}"
     kind = PROTOBUF_TYPES[member.kind]
-    if member.message >= 0 and messages[member.message].kind != ORDINARY:
-        kind = WELL_KNOWN_TYPES[messages[member.message].kind]
+    inner = messages[member.message] if member.message >= 0 else None
+    if inner is not None and inner.kind == WRAPPER:
+        kind = PROTOBUF_TYPES[inner.members[0].kind]
+    elif inner is not None and inner.kind != ORDINARY:
+        kind = WELL_KNOWN_TYPES[inner.kind]
     return f"list of {kind}" if member.repeated else kind
 
 
