@@ -228,6 +228,7 @@ def number_blocks(field: LearnedField) -> Iterator[Block]:
     if declared.invalid != "refuse":
         read = [
             call(pd.to_numeric, errors="coerce"),
+            method("astype", float),  # integers, too: a missing value is none of them
             method("replace", [math.inf, -math.inf], math.nan),
             method("to_frame"),
         ]

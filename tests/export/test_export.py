@@ -42,6 +42,7 @@ KINDS: dict[str, tuple[str, Callable[[random.Random], Any], bool]] = {
         lambda r: r.choice([None, "1.5", "-2", "low", "inf", " 7e-1 "]),
         True,
     ),
+    "whole": ("number(center=15, invalid='category')", lambda r: r.randrange(30), True),
     "category": ("category", lambda r: r.choice(["a", "b'c", "12", "True", None]), True),
     "id": ("category", lambda r: r.randrange(30), True),
     "flag": ("category", lambda r: r.choice([True, False]), True),
@@ -170,6 +171,17 @@ def test_each_field_kind(kind: str, name: str) -> None:
     else:
         made = pipeline(model).decision_function(pd.DataFrame(events[:N]))
         assert made == pytest.approx(want[:N], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(KINDS.keys() - NOT_SKLEARN))
+@pytest.mark.parametrize("types", [None, "numpy_nullable", "pyarrow"])
+def test_a_pipeline_takes_columns_of_any_type(name: str, types: Any) -> None:
+    model, events = learned("pegasos", [name])
+    want = [model.score_one(event) for event in events]
+    table = pd.DataFrame(events)
+    if types is not None:
+        table = table.convert_dtypes(dtype_backend=types)
+    assert pipeline(model).decision_function(table) == pytest.approx(want, abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", MODELS)
