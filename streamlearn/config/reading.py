@@ -219,7 +219,7 @@ def expected(kind: Any) -> str:
     >>> expected(str | tuple[str | int | float, ...])
     'a string or a list of strings or numbers'
     """
-    return " or ".join(dict.fromkeys(described(kind, WORDS)))
+    return " or ".join(described(kind, WORDS))
 
 
 def described(kind: Any, words: Mapping[Any, str]) -> list[str]:
@@ -232,7 +232,8 @@ def described(kind: Any, words: Mapping[Any, str]) -> list[str]:
         members = [member for member in get_args(kind) if member is not type(None)]
         if float in members:  # an integer is a number
             members = [member for member in members if member is not int]
-        return [text for member in members for text in described(member, words)]
+        texts = [text for member in members for text in described(member, words)]
+        return list(dict.fromkeys(texts))
     if get_origin(kind) is Literal:
         names = [f'"{name}"' for name in get_args(kind)]
         return names if len(names) <= 2 else [f"one of {', '.join(names)}"]

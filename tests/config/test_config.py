@@ -87,6 +87,11 @@ def test_a_source_is_a_complete_configuration() -> None:
     assert read.format.label == "clicked"
 
 
+@pytest.mark.parametrize("text", ["", "[sources]\nkind = 'stdin'\n"])
+def test_a_missing_source_is_a_table(text: str) -> None:
+    assert problems(text)["source"] == "missing; expected a table"
+
+
 def test_every_key_is_read() -> None:
     read = config.parse(FULL, environ={"PASSWORD": "hunter2", "PORT": "9999"})
     assert isinstance(read.source, config.KafkaSourceConfig)

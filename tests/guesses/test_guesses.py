@@ -529,7 +529,7 @@ def test_held_out_rows_are_scored_by_the_saved_model(
 
 
 @pytest.mark.parametrize(
-    "amount", ["last:0%", "last:100%", "first:20%", "20%", "last:x", "last:-3"]
+    "amount", ["last:0%", "last:100%", "first:20%", "20%", "last:x", "last:-3", "last:nan%"]
 )
 def test_amounts_that_cannot_be_held_out(amount: str, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x,y\n1,1\n2,0\n")

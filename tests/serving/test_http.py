@@ -128,6 +128,9 @@ def test_refused(client: httpx.Client, path: str, body: bytes, status: int) -> N
         ("BOOL", 1, "true"),
         ("BYTES", 1, "texts"),
         ("BYTES", ["x"], "texts"),
+        ("UINT8", 256, "0 to 255"),
+        ("INT16", -32769, "-32768"),
+        ("INT16", -32768, ""),
         ("FP32", 1, ""),
         ("UINT8", 1, ""),
         ("BOOL", False, ""),
@@ -176,6 +179,34 @@ def test_open_inference(client: httpx.Client) -> None:
     }
     assert client.get("/v2/models/default").json()["versions"] == ["1-400"]
     assert client.get("/v2/models/default/ready").json()["ready"] is True
+
+
+@pytest.mark.parametrize("learner", ["default", "several"])
+def test_outputs_of_no_events_have_the_types_of_outputs(client: httpx.Client, learner: str) -> None:
+    def types(count: int) -> dict[str, str]:
+        one = {"name": "age", "shape": [count], "datatype": "FP64", "data": [1.0] * count}
+        found = client.post(f"/v2/models/{learner}/infer", json={"inputs": [one]}).json()
+        assert all(one["shape"] == [count] for one in found["outputs"])
+        return {one["name"]: one["datatype"] for one in found["outputs"]}
+
+    assert types(0) == types(2)
+
+
+def test_only_outputs_that_are_asked_for_are_given(client: httpx.Client) -> None:
+    one = {"name": "age", "shape": [1], "datatype": "FP64", "data": [1.0]}
+    body: dict[str, Any] = {"inputs": [one], "outputs": [{"name": "probability"}]}
+    found = client.post("/v2/models/default/infer", json=body).json()
+    assert [one["name"] for one in found["outputs"]] == ["probability"]
+    body["outputs"] = [{"name": "score"}, {"name": "none"}]
+    answer = client.post("/v2/models/default/infer", json=body)
+    assert answer.status_code == 400
+    assert "probability" in answer.json()["error"]["reason"]
+
+
+def test_a_media_type_has_no_case(client: httpx.Client) -> None:
+    kind = {"content-type": "Application/X-NDJSON; charset=utf-8"}
+    answer = client.post("/v1/predict", content=b'{"age": 1}\n{"age": 2}', headers=kind)
+    assert (answer.status_code, len(answer.text.splitlines())) == (200, 2)
 
 
 def test_a_client_of_the_open_inference_protocol(client: httpx.Client) -> None:

@@ -60,7 +60,7 @@ def holdout(text: str) -> float:
         value = float(amount[:-1]) / 100.0 if amount.endswith("%") else int(amount)
     except ValueError:
         value = 0
-    if amount == text or value <= 0 or (isinstance(value, float) and value >= 1.0):
+    if amount == text or not 0 < value < (1.0 if isinstance(value, float) else math.inf):
         raise argparse.ArgumentTypeError(f"expected last:20% or last:5000; got {text!r}")
     return value
 

@@ -119,7 +119,7 @@ class Service:
         learner = scope["path_params"]["learner"]
         predictor = self.answering.predictor(learner)
         answer = self.answering.answer(records, learner, explain=False, log=True)
-        tensors = inference.outputs(predictor, answer.predictions)
+        tensors = inference.wanted(request, inference.outputs(predictor, answer.predictions))
         await self.record(answer)
         result: dict[str, Any] = {
             "model_name": predictor.learner,

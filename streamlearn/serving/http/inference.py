@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from streamlearn.features import Reader
     from streamlearn.serving.http.predicting import Predictor
 
-INTEGERS = [f"{sign}INT{bits}" for sign in ("U", "") for bits in (8, 16, 32, 64)]
+BITS = (8, 16, 32, 64)
+# the least and the greatest value of each datatype of integers
+INTEGERS = {f"UINT{bits}": (0, 2**bits - 1) for bits in BITS} | {
+    f"INT{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in BITS
+}
 # the datatypes of the protocol: what they take, and its types in JSON
 DATATYPES: dict[str, tuple[str, set[type]]] = {
     "BOOL": ("true or false", {bool, NoneType}),
@@ -42,11 +46,21 @@ class Tensor(msgspec.Struct):
     data: list[Any]
 
 
+class RequestedOutput(msgspec.Struct):
+    """An output that a request asks for."""
+
+    name: str
+
+
 class InferenceRequest(msgspec.Struct):
-    """A request; unknown members, such as parameters, are ignored."""
+    """A request; unknown members, such as parameters, are ignored.
+
+    outputs: those that are asked for; none: all.
+    """
 
     inputs: list[Tensor]
     id: str | None = None
+    outputs: list[RequestedOutput] = []
 
 
 REQUEST = msgspec.json.Decoder(InferenceRequest)
@@ -95,18 +109,41 @@ def check_values(given: Tensor) -> None:
             f"{', '.join(DATATYPES)}",
         )
     text, kinds = expected
+    wrong = []
     if not {*map(type, given.data)} <= kinds:
-        wrong = next(value for value in given.data if type(value) not in kinds)
+        wrong = [value for value in given.data if type(value) not in kinds]
+    elif given.datatype in INTEGERS:
+        low, high = INTEGERS[given.datatype]
+        text += f" from {low} to {high}"
+        wrong = [value for value in given.data if value is not None and not low <= value <= high]
+    if wrong:
         raise RequestError(
-            400, f"input {given.name!r}: {given.datatype} takes {text}, got {short_repr(wrong)}"
+            400, f"input {given.name!r}: {given.datatype} takes {text}, got {short_repr(wrong[0])}"
         )
+
+
+def wanted(request: InferenceRequest, given: list[Tensor]) -> list[Tensor]:
+    """Return the outputs that a request asks for."""
+    if not request.outputs:
+        return given
+    by_name = {one.name: one for one in given}
+    names = [one.name for one in request.outputs]
+    if unknown := [name for name in names if name not in by_name]:
+        raise RequestError(
+            400, f"there is no output {unknown[0]!r}; there are: {', '.join(by_name)}"
+        )
+    return [by_name[name] for name in names]
 
 
 def outputs(predictor: Predictor, found: Sequence[Prediction | Refusal]) -> list[Tensor]:
     """Return the outputs: label or value, score, and probability if there is one.
 
-    Tensors have no null, so there is no label before the model has learned one.
+    Tensors have no null, so there is no label before the model has learned one. Those of no events
+    have the types of those of an event.
     """
+    if not found:
+        given = outputs(predictor, predictor.predict([b"{}"], explain=False))
+        return [Tensor(one.name, [0], one.datatype, []) for one in given]
     for number, one in enumerate(found):
         if isinstance(one, Refusal):
             raise RequestError(400, f"event {number}: {one.error.reason}")
@@ -118,18 +155,18 @@ def outputs(predictor: Predictor, found: Sequence[Prediction | Refusal]) -> list
     elif not predictor.classes:
         tensors += columns("value", [one.value for one in good], names)
     tensors += columns("score", [one.score for one in good], names)
-    if good and all(one.id is not UNSET for one in good):
+    if all(one.id is not UNSET for one in good):
         tensors.append(tensor("id", [one.id for one in good]))
-    if good and good[0].probability is not UNSET:
+    if good[0].probability is not UNSET:
         tensors.append(tensor("probability", [one.probability for one in good]))
-    if good and good[0].probabilities is not UNSET:
+    if good[0].probabilities is not UNSET:
         tensors += columns("probability", [one.probabilities for one in good], names)
     return tensors
 
 
 def columns(name: str, values: list[Any], names: Sequence[str]) -> list[Tensor]:
     """Return a value of each event as a tensor; of several, one for each label or target."""
-    if not values or not isinstance(values[0], dict):
+    if not isinstance(values[0], dict):
         return [tensor(name, values)]
     return [tensor(f"{name}.{key}", [one[key] for one in values]) for key in names]
 
@@ -146,13 +183,12 @@ def tensor(name: str, values: list[Any], like: Sequence[Any] = ()) -> Tensor:
 
 def metadata(predictor: Predictor) -> dict[str, Any]:
     """Return the metadata of a model; its outputs are those of an event without fields."""
-    given = outputs(predictor, predictor.predict([b"{}"], explain=False))
     return {
         "name": predictor.learner,
         "versions": [predictor.version],
         "platform": "streamlearn",
         "inputs": [described(*one) for one in datatypes(predictor.snapshot.reader).items()],
-        "outputs": [described(one.name, one.datatype) for one in given],
+        "outputs": [described(one.name, one.datatype) for one in outputs(predictor, [])],
     }
 
 

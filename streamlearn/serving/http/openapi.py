@@ -118,6 +118,15 @@ SCHEMAS: dict[str, Any] = {
         "properties": {
             "id": TEXT,
             "inputs": {"type": "array", "items": ref("Tensor"), "minItems": 1},
+            "outputs": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "required": ["name"],
+                    "properties": {"name": TEXT},
+                },
+                "description": "The outputs that are wanted; none: all.",
+            },
         },
     },
     "InferenceResponse": {

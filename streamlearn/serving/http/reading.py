@@ -78,7 +78,7 @@ def too_large(limit: int) -> RequestError:
 
 def split(body: bytes, content_type: bytes, most: int) -> Body:
     """Split a body into the records of its events, without decoding them."""
-    if content_type.startswith(LINES):
+    if content_type.lower().startswith(LINES):  # media types have no case
         body = body.strip()
         records, kind = (body.splitlines() if b"\r" in body else body.split(b"\n")), "lines"
         records = [one for one in records if one and not one.isspace()]

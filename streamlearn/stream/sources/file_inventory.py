@@ -44,13 +44,27 @@ MAX_OPEN = 256  # files of followed globs that are kept open
 
 def expanded(paths: Sequence[str]) -> list[str]:
     """List the files that paths and globs name, each once, those of a glob sorted by name."""
-    found: dict[str, None] = {}
+    found: list[str] = []
     for path in paths:
         names = matching(path) if is_glob(path) else [path]
         if not names:
             raise SourceNotFoundError(f"no file matches {path}")
-        found |= dict.fromkeys(names)
-    return list(found)
+        found += names
+    return each_once(found)
+
+
+def each_once(names: Iterable[str]) -> list[str]:
+    """Return one name of each file: that of the file rather than of a link to it, or the first.
+
+    >>> each_once(["a.csv", "./a.csv", "b.csv"])
+    ['a.csv', 'b.csv']
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        real = os.path.realpath(name)
+        if os.path.islink(found.setdefault(real, name)) and not os.path.islink(name):  # noqa: PTH114 - shorter
+            found[real] = name
+    return list(found.values())
 
 
 def is_glob(path: str) -> bool:
@@ -317,7 +331,7 @@ class FileCatalog:
 
     def _matching(self) -> list[str]:
         """List the paths, and the files that match the globs."""
-        names: dict[str, None] = {}
+        names: list[str] = []
         for path in self.paths:
             found = matching(path) if path in self.globs else [path]
             if path in self.globs:
@@ -326,8 +340,8 @@ class FileCatalog:
                 found = [name for name in found if not is_compressed(name)]
             if path in self.globs or path == self.paths[-1]:
                 self.followed.update(found)
-            names |= dict.fromkeys(found)
-        return list(names)
+            names += found
+        return each_once(names)
 
     def ignore(self, path: str, why: str) -> None:
         """Report once that a file is ignored."""

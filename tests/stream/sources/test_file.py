@@ -31,7 +31,7 @@ from streamlearn.stream import Fields, Files, Partition, StandardInput, decoder_
 from streamlearn.stream.formats.csv import SAMPLE, split_row
 from streamlearn.stream.sources import file as file_module
 from streamlearn.stream.sources import file_inventory, rotation
-from streamlearn.stream.sources.file_inventory import unreadable
+from streamlearn.stream.sources.file_inventory import expanded, unreadable
 from streamlearn.stream.sources.lines import Lines
 from streamlearn.stream.sources.prefetch import decoded_batches
 from tests.support import zstandard
@@ -338,6 +338,17 @@ def test_several_files_and_globs_in_order(tmp_path: Path) -> None:
     done = {Partition(str(tmp_path / "c.log")): 16, Partition(str(tmp_path / "a.txt")): 9}
     assert drained(opened(Files([tmp_path / "c.log", f"{tmp_path}/*.txt"]), done)) == found[3:]
     assert opened(Files([tmp_path / "a.txt"])).lag() == {Partition(str(tmp_path / "a.txt")): 16}
+
+
+def test_a_file_is_read_once_whatever_its_names(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("one\n")
+    (tmp_path / "a-link.jsonl").symlink_to("a.jsonl")
+    (tmp_path / "b.jsonl").write_text("two\n")
+    name = str(tmp_path / "a.jsonl")
+    several = [f"{tmp_path}/./a.jsonl", name, f"{tmp_path}/*.jsonl"]
+    assert expanded(several) == [several[0], str(tmp_path / "b.jsonl")]
+    assert expanded([f"{tmp_path}/a-link.jsonl", name]) == [name]
+    assert expanded([f"{tmp_path}/a-link.jsonl"]) == [f"{tmp_path}/a-link.jsonl"]
 
 
 def test_unreadable_files_are_refused(tmp_path: Path) -> None:

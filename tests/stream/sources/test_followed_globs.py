@@ -418,3 +418,17 @@ class Life:
             live = self.folder.path / path.name[:5]
             if self.draw.random() < 0.5 and live.stat().st_size:
                 path.unlink()
+
+
+def test_a_link_to_a_file_is_not_read_twice(folder: Folder) -> None:
+    folder.write("day-1.log", "one")
+    (folder.path / "current.log").symlink_to("day-1.log")
+    folder.open()
+    assert folder.lines() == ["one"]
+    folder.write("day-2.log", "two")
+    (folder.path / "current.log").unlink()
+    (folder.path / "current.log").symlink_to("day-2.log")
+    assert folder.lines() == ["two"]
+    folder.restart()
+    folder.write("day-2.log", "three")
+    assert folder.lines() == ["three"]
