@@ -30,7 +30,7 @@ def spelled(text: str) -> float | bool | None:
     if text.lower() in BOOLEAN_TEXTS:
         return BOOLEAN_TEXTS[text.lower()]
     try:
-        found = msgspec.json.decode(text)
+        found = msgspec.json.decode(text.encode())  # not the text, which may be an enum's
     except (msgspec.DecodeError, UnicodeEncodeError):  # also half of a surrogate pair
         return None
     return found if isinstance(found, int | float) else None

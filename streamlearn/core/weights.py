@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +13,15 @@ if TYPE_CHECKING:
 MAX_WEIGHT = 1e100  # so that sums of weights times losses, and their squares, are finite
 
 
-def checked_weight(w: float) -> float:
+def checked_weight(w: Any) -> float:
     """Return the weight of an event; ValueError unless it is from 0 to 1e100."""
     try:
-        if 0.0 <= w <= MAX_WEIGHT:
-            return float(w)
-    except TypeError:
-        pass
+        # as a float: infinity of 32 bits is not more than 1e100 of 32 bits
+        weight = math.nan if isinstance(w, str | bytes | bytearray) else float(w)
+    except (TypeError, ValueError, OverflowError):
+        weight = math.nan
+    if 0.0 <= weight <= MAX_WEIGHT:
+        return weight
     raise ValueError(f"the weight of an event must be a number from 0 to {MAX_WEIGHT:g}, got {w!r}")
 
 

@@ -203,22 +203,32 @@ def matrix(X: Any) -> Any:
 
 
 def label_array(y: Any, n: int) -> Array:
-    """Return n labels as an array; of objects, unless all are strings or all are numbers."""
+    """Return n labels as an array; of objects, unless an array of numbers holds them exactly."""
     if not isinstance(y, np.ndarray):
-        given = nw.from_native(y, series_only=True, pass_through=True)
-        known = isinstance(given, nw.Series) and not given.implementation.is_pandas_like()
-        values = given.to_list() if known else list(y)
-        kinds = {type(value) for value in values}
-        if kinds <= {str} or all(issubclass(kind, bool | int | float) for kind in kinds):
-            y = np.asarray(values)
-        if not isinstance(y, np.ndarray) or (values and y.dtype.kind not in "biufU"):
-            y = np.empty(len(values), dtype=object)
+        values = label_list(y)
+        y = np.empty(len(values), dtype=object)
+        kinds = set(map(type, values))
+        if values and all(issubclass(kind, bool | int | float) for kind in kinds):
+            numbers = np.asarray(values)
+            # float64 cannot tell 2**53 + 1 from 2**53, which are beside 0.5
+            exact = numbers.dtype.kind in "biu" or kinds <= {float} or numbers.tolist() == values
+            y = numbers if exact else y
+        if y.dtype.kind == "O":
             for i, label in enumerate(values):  # at once, tuples would become columns
                 y[i] = label
     labels: Array = y
     if labels.shape != (n,):
         raise ValueError(f"y must have one label for each of {n} rows, got shape {labels.shape}")
     return labels
+
+
+def label_list(y: Any) -> list[Any]:
+    """Return the labels of a series, a column of Arrow or any iterable as Python's objects."""
+    if hasattr(y, "to_pylist"):  # of pyarrow, whose own items are scalars
+        return list(y.to_pylist())
+    given = nw.from_native(y, series_only=True, pass_through=True)
+    known = isinstance(given, nw.Series) and not given.implementation.is_pandas_like()
+    return given.to_list() if known else list(y)
 
 
 def labels_and_weights(
