@@ -37,8 +37,13 @@ class LearnerResult:
     measures: dict[str, Array]  # "loss" and others; NaN for an event that was not learned
     learned: Array  # whether the event was learned
     learned_before: int  # events learned before the batch
-    count: int  # events learned from the batch
+    weights: Array  # of the events that were learned
     known_labels: Array  # number of labels known when each event was scored
+
+    @property
+    def count(self) -> int:
+        """Count the events learned from the batch."""
+        return len(self.weights)
 
     @property
     def steps(self) -> Array:
@@ -92,8 +97,8 @@ class Learner:
         scores, measures, known = scored.scores, scored.measures, scored.known_labels
         learned = ~np.isnan(measures["loss"])
         rows = None if learned.all() else np.flatnonzero(learned)  # see `ScoredEvents.add`
-        weights = events.weights if rows is None else events.weights[rows]
-        result = LearnerResult(scores, measures, learned, self.learned, len(weights), known)
+        weights = events.weights.copy() if rows is None else events.weights[rows]
+        result = LearnerResult(scores, measures, learned, self.learned, weights, known)
         for name, progress in self.progress.items():
             progress.add(measures[name] if rows is None else measures[name][rows], weights)
         self.learned += len(weights)

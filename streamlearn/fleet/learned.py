@@ -68,6 +68,7 @@ class LearnerScores:
     diverged: int
     recent: Array  # scores of the last labeled events
     errors: Array  # which of them were errors; empty for regressions
+    weights: Array  # of their events
     ledger: dict[str, Any] | None = None  # if its regret is tracked: see `round_regret`
 
 
@@ -99,7 +100,7 @@ class RoundSummary(Observer):
         self.parts: dict[Partition, LearnedPart] = {}
         self.unlabeled = 0
         self.schemas: Counter[int | str] = Counter()
-        self.recent: dict[str, deque[tuple[Array, Array]]] = {}
+        self.recent: dict[str, deque[tuple[Array, Array, Array]]] = {}
 
     def on_batch(self, batch: Batch) -> None:
         """Add a batch."""
@@ -126,9 +127,10 @@ class RoundSummary(Observer):
             if "error" in result.measures and result.scores.ndim == 1:
                 chosen = np.flatnonzero(result.learned)[-RECENT:]
                 kept = self.recent.setdefault(name, deque())
-                kept.append((result.scores[chosen], result.measures["error"][chosen]))
+                scores, errors = result.scores[chosen], result.measures["error"][chosen]
+                kept.append((scores, errors, result.weights[-RECENT:]))
                 while (
-                    len(kept) > 1 and sum(len(one) for one, _ in kept) - len(kept[0][0]) >= RECENT
+                    len(kept) > 1 and sum(len(one) for one, *_ in kept) - len(kept[0][0]) >= RECENT
                 ):
                     kept.popleft()
 
@@ -144,8 +146,8 @@ class RoundSummary(Observer):
         none = np.zeros(0)
         scores = {}
         for one in learners:
-            recent = self.recent.get(one.name) or [(none, none)]
-            values, errors = (np.concatenate(column) for column in zip(*recent, strict=True))
+            recent = self.recent.get(one.name) or [(none, none, none)]
+            values, errors, weights = map(np.concatenate, zip(*recent, strict=True))
             learned, diverged = before[one.name]
             scores[one.name] = LearnerScores(
                 one.progress,
@@ -153,6 +155,7 @@ class RoundSummary(Observer):
                 one.diverged - diverged,
                 values,
                 errors,
+                weights,
                 ledgers.get(one.name),
             )
         return Learned(

@@ -138,10 +138,11 @@ def recent_result(scores: Sequence[LearnerScores], learner: Learner) -> LearnerR
     """Return the scores of the last events of each worker as a result."""
     recent = np.concatenate([one.recent for one in scores])
     errors = np.concatenate([one.errors for one in scores])
+    weights = np.concatenate([one.weights for one in scores])
     size = len(recent)
     measures = {"error": errors} if len(errors) == size else {}
     return LearnerResult(
-        recent, measures, np.ones(size, dtype=bool), learner.learned - size, size, np.zeros(size)
+        recent, measures, np.ones(size, dtype=bool), learner.learned - size, weights, np.zeros(size)
     )
 
 

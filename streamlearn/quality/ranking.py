@@ -68,13 +68,14 @@ class Ranking:
         return ScoredGroups(values_of(places), positive, negative, predicted)
 
 
-def groups_of(scores: Array, positive: Array, probabilities: Array) -> ScoredGroups:
-    """Return events of weight 1 as groups."""
+def groups_of(scores: Array, positive: Array, probabilities: Array, weights: Array) -> ScoredGroups:
+    """Return events as groups."""
     found, place = np.unique(scores, return_inverse=True)
-    counts = [
-        np.bincount(place, amounts, len(found)) for amounts in (positive, ~positive, probabilities)
+    sums = [
+        np.bincount(place, amounts * weights, len(found))
+        for amounts in (positive, ~positive, probabilities)
     ]
-    return ScoredGroups(found, *counts)
+    return ScoredGroups(found, *sums)
 
 
 def roc_curve(groups: ScoredGroups) -> tuple[Array, Array]:

@@ -89,7 +89,7 @@ QUALITY = (
     gauge("recent_roc_auc", "Area under the ROC curve over recent events.", LEARNER),
     gauge(
         "recent_calibration_ratio",
-        "Mean predicted probability / share of positive labels over recent events; ideally 1.",
+        "Predicted positive labels / positive labels over recent events, by weight; ideally 1.",
         LEARNER,
     ),
     gauge(

@@ -209,8 +209,8 @@ def test_several_workers_count_every_event_once_and_learn(monkeypatch: pytest.Mo
     assert event(shown.partition, shown.offset, garbage=0.05) != event(
         shown.partition, shown.offset
     )
-    scores, positive = telemetry.quality.recent["default"].window()
-    assert len(scores) > 100
+    scores, positive, weights = telemetry.quality.recent["default"].window()
+    assert len(scores) == len(weights) > 100
     assert 0 < np.count_nonzero(positive) < len(scores)
     assert {(one.partition, one.end) for one in audit.ranges} >= {(k, LENGTH) for k in range(4)}
 

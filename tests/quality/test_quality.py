@@ -115,17 +115,20 @@ def test_calibration_error_is_that_of_bins_of_equal_weight() -> None:
     shares = 1.0 / (1.0 + np.exp(-scores))
     order = np.argsort(scores).reshape(15, 200)
     want = np.abs(shares[order].mean(axis=1) - positive[order].mean(axis=1)).mean()
-    assert calibration(groups_of(scores, positive, shares)).error == pytest.approx(want)
+    assert calibration(
+        groups_of(scores, positive, shares, np.ones(len(scores)))
+    ).error == pytest.approx(want)
     ranking = Ranking()
     ranking.add(scores, positive, shares, np.ones(len(scores)))
     assert calibration(ranking.groups()).error == pytest.approx(want, rel=0.05)
 
 
 def test_without_one_class_the_area_is_unknown() -> None:
-    one = groups_of(np.array([1.0, 2.0]), np.array([True, True]), np.array([0.5, 0.5]))
+    scores, shares, weights = np.array([1.0, 2.0]), np.array([0.5, 0.5]), np.ones(2)
+    one = groups_of(scores, np.array([True, True]), shares, weights)
     assert roc_area(one) is None
     assert average_precision(one) == 1.0
-    other = groups_of(np.array([1.0, 2.0]), np.array([False, False]), np.array([0.5, 0.5]))
+    other = groups_of(scores, np.array([False, False]), shares, weights)
     assert roc_area(other) is average_precision(other) is calibration_ratio(other) is None
 
 

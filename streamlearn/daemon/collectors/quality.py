@@ -56,7 +56,7 @@ class QualityCollector:
         """Add the scores of a batch."""
         for name, quality in self.recent.items():
             result = batch.results[name]
-            quality.add(result.scores, result.measures["error"], result.learned, result.count)
+            quality.add(result.scores, result.measures["error"], result.learned, result.weights)
 
     def measure(self, learners: Learners) -> None:
         """Update the board; recent scores are measured less often if that is slow."""
@@ -75,13 +75,13 @@ class QualityCollector:
     def _measure_scores(self, learner: Learner, quality: RecentScores) -> None:
         """Measure ROC AUC and calibration of a learner's recent scores."""
         board, name = self.board, learner.name
-        scores, positive = quality.window()
+        scores, positive, weights = quality.window()
         loss = learner.model.objective.loss
         calibrated = len(scores) > 0 and loss.has_probability
         shares = np.full(len(scores), np.nan)
         if calibrated:
             shares = np.asarray(loss.probability(scores))
-        groups = groups_of(scores, positive, shares)
+        groups = groups_of(scores, positive, shares, weights)
         ratio = calibration_ratio(groups) if calibrated else None
         distance = calibration(groups).error if calibrated else None
         board.set("recent_roc_auc", roc_area(groups), name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import random
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -68,20 +70,23 @@ def test_counts_equal_those_of_the_pipeline(tmp_path: Path) -> None:
 def test_roc_area_equals_that_of_scikit_learn() -> None:
     draw = np.random.default_rng(0)
     recent = RecentScores(500)
-    scores, labels = np.zeros(0), np.zeros(0, bool)
+    scores, labels, weights = np.zeros(0), np.zeros(0, bool), np.zeros(0)
     for i, n in enumerate((3, 700, 0, 130, 499, *[5] * 60, *[900] * 5)):
         more = draw.normal(size=n).round(1)  # with ties
         positive = more + draw.normal(size=n) > 0.5
         learned = draw.random(n) < 0.9
         error = np.where(learned, positive != (more > 0.0), np.nan)
-        recent.add(more.reshape(-1, 1), error, learned, int(learned.sum()))
+        weight = draw.exponential(size=int(learned.sum()))
+        recent.add(more.reshape(-1, 1), error, learned, weight)
         scores = np.append(scores, more[learned])[-500:]
         labels = np.append(labels, positive[learned])[-500:]
+        weights = np.append(weights, weight)[-500:]
         if i < 5 or i % 7 == 0:
-            found, positive = recent.window()
+            found, positive, weight = recent.window()
             assert np.array_equal(found, scores)
-            groups = groups_of(found, positive, np.full(len(found), np.nan))
-            assert roc_area(groups) == pytest.approx(roc_auc_score(labels, scores))
+            groups = groups_of(found, positive, np.full(len(found), np.nan), weight)
+            expected = roc_auc_score(labels, scores, sample_weight=weights)
+            assert roc_area(groups) == pytest.approx(expected)
 
 
 def test_missing_values_are_absent() -> None:
@@ -122,12 +127,12 @@ def test_recent_scores_are_resumed(tmp_path: Path) -> None:
         loop, watching = make_watched_loop(tmp_path, ShuffledSource(3, 200), reset=reset)
         assert loop.run() == 0
         for learner in loop.pipeline.learners:
-            scores, positive = watching.quality.recent[learner.name].window()
-            assert len(scores) == len(positive) == learner.learned
+            scores, positive, weights = watching.quality.recent[learner.name].window()
+            assert len(scores) == len(positive) == len(weights) == learner.learned
             assert bool(len(scores)) == (learner.name not in reset)
         area = watching.board.value("recent_roc_auc", "default")
-        scores, positive = watching.quality.recent["default"].window()
-        assert area == roc_area(groups_of(scores, positive, np.zeros(len(scores))))
+        scores, positive, weights = watching.quality.recent["default"].window()
+        assert area == roc_area(groups_of(scores, positive, np.zeros(len(scores)), weights))
 
 
 def test_rejected_features_are_counted() -> None:
@@ -146,6 +151,38 @@ def test_rejected_features_are_counted() -> None:
         reader: Any = loop.pipeline.learners.reader
         assert away == reader.rejected_features
         assert bool(away) == bool(table)
+
+
+def test_recent_quality_is_that_of_weighted_events(tmp_path: Path) -> None:
+    path, draw = tmp_path / "a.jsonl", random.Random(0)
+    events = []
+    for _ in range(30_000):
+        x = draw.gauss(0.0, 1.0)
+        y = draw.random() < 1.0 / (1.0 + math.exp(2.5 - x))
+        if y or draw.random() < 0.1:
+            events.append({"x": x, "y": y, "w": 1.0 if y else 10.0})
+    path.write_text("".join(json.dumps(event) + "\n" for event in events))
+    board = finished(path, {"format.weight": "w"}).board
+    other = finished(path, {"format.kept": 0.1, "features.fields": {"w": "ignore"}}).board
+    for name in ("roc_auc", "calibration_ratio", "calibration_error"):
+        value = board.value(f"recent_{name}", "default")
+        assert value == pytest.approx(other.value(f"recent_{name}", "default"))
+    assert board.value("recent_calibration_ratio", "default") == pytest.approx(1.0, abs=0.1)
+    assert (board.value("recent_calibration_error", "default") or 1.0) < 0.02
+
+
+def finished(path: Path, overrides: dict[str, Any]) -> TelemetryCollector:
+    """Learn a file, and return what is told of it."""
+    file = {"source": {"kind": "file", "paths": [str(path)]}, "run.until": "end"}
+    overrides = {"format.label": "y", **file, **overrides}
+    loop = build.loop(
+        config.parse("[telemetry]\nport = 0", overrides=overrides), Log("json", "error")
+    )
+    [watching] = [one for one in loop.pipeline.observers if isinstance(one, TelemetryCollector)]
+    assert loop.run() == 0
+    watching.quality._next = 0.0
+    watching.refresh(Status())
+    return watching
 
 
 def test_shares_of_a_mixture_are_those_of_all_classes(tmp_path: Path) -> None:
