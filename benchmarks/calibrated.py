@@ -49,7 +49,7 @@ HEAD = [
 def error(scores: "Array", labels: "Array") -> float:
     """Return the expected calibration error, in 15 bins of equal weight."""
     shares = 1.0 / (1.0 + np.exp(-np.clip(scores, -500.0, 500.0)))
-    return calibration(groups_of(scores, labels > 0.0, shares)).error
+    return calibration(groups_of(scores, labels > 0.0, shares, np.ones(len(scores)))).error
 
 
 def best_line(scores: "Array", labels: "Array") -> "Array":

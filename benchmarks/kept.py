@@ -54,7 +54,7 @@ def row(name: str, records: int, found: "Array", full: "Array", labels: "Array")
     """Return the row of one way to learn."""
     shares = 1.0 / (1.0 + np.exp(-found))
     ratio = shares.sum() / labels.sum()
-    error = calibration(groups_of(found, labels > 0, shares)).error
+    error = calibration(groups_of(found, labels > 0, shares, np.ones(len(found)))).error
     distance = np.sqrt(np.mean((found - full) ** 2)) / full.std()
     return [
         name,

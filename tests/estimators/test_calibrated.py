@@ -43,7 +43,7 @@ def log_loss(scores: Array, labels: Array) -> float:
 
 def error(scores: Array, labels: Array) -> float:
     shares = 1.0 / (1.0 + np.exp(-np.clip(scores, -500.0, 500.0)))
-    return calibration(groups_of(scores, labels, shares)).error
+    return calibration(groups_of(scores, labels, shares, np.ones(len(scores)))).error
 
 
 def table(n: int = N) -> tuple[Array, Array]:
