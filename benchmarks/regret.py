@@ -1,9 +1,10 @@
 """Measure the cost of a regret tracker, and the accuracy of its estimates.
 
-cost: learning with and without a tracker. The stream is a data set repeated several times. One
-learner learns it alone and one with a tracker, piece by piece in alternation. For each piece the
-fastest round counts, in CPU time of the learning thread. The cost falls with the length of the
-stream: at first every event is copied into the sample, later few are. No comparator is solved.
+cost: learning with and without a tracker, for every rule. The stream is a data set repeated several
+times. One learner learns it alone and one with a tracker, piece by piece in alternation. For each
+piece the fastest round counts, in CPU time of the learning thread. No comparator is solved. The
+cost falls with the length of the stream: at first every event is copied into the sample, later few
+are. "kept" is a stream that the memory of the tracker holds, so that all are copied.
 
 accuracy: estimates from a memory of a tenth of the set, compared with a solve over all events, for
 several seeds, in percent of the progressive loss. The bracket should be at most 3% wide, the
@@ -24,8 +25,9 @@ python -m benchmarks.regret [--data DIR] [--rounds N] [--only cost|accuracy] [--
 import argparse
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeAlias
@@ -34,19 +36,23 @@ import numpy as np
 
 import streamlearn as sl
 from benchmarks import data
-from benchmarks.report import table
 from streamlearn.regret.comparator import costs, sample_from_snapshot
 from streamlearn.regret.findings import STDERRS, regression
 
 L, P, R = sl.losses, sl.penalties, sl.rules
-LEARNERS: dict[str, Callable[[], Any]] = {
-    "Pegasos": lambda: sl.LinearClassifier(R.Pegasos(), L.Logistic(), P.L2(1e-4)),
-    "dual averaging, l1": lambda: sl.LinearClassifier(R.DualAveraging(), L.Logistic(), P.L1(1e-3)),
-    "default": sl.LinearClassifier,
-}
 MEMORY = 500_000  # bytes; about 10,000 events
 PIECE = 1_000
 TIMES = 32
+TIMES_KEPT = 8
+STEP = R.schedules.InverseSqrt(0.3)
+ARGUMENTS: dict[str, tuple[Any, ...]] = {  # of the rules that need some
+    "AdaGrad": (0.1,),
+    "AdaGradDualAveraging": (0.3,),
+    "ForwardBackward": (STEP,),
+    "GradientDescent": (STEP,),
+    "PolynomialAverage": (R.MirrorDescent(),),
+    "TruncatedGradient": (STEP,),
+}
 EARLY = 500_000  # events
 
 Piece: TypeAlias = tuple[Any, Any]
@@ -87,15 +93,30 @@ def copied(learn: Any) -> FunctionType:
     return FunctionType(learn.__code__.replace(), learn.__globals__)
 
 
+def learners() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield every rule, with each penalty that it takes, and the default."""
+    yield "the default", sl.LinearClassifier
+    for name in (name for name in R.__all__ if name != "Rule"):
+        rule = getattr(R, name)(*ARGUMENTS.get(name, ()))
+        for penalty in (P.Zero(), P.L1(1e-3), P.L2(1e-3)):
+            for loss in (L.Logistic(), L.Hinge()):
+                make = partial(sl.LinearClassifier, rule, loss, penalty)
+                try:
+                    make().learn_one({"x": 1.0}, True)
+                except sl.IncompatibleError:
+                    continue
+                yield f"{name}, {type(penalty).__name__}", make
+                break
+
+
 @dataclass(frozen=True)
 class Cost:
-    """Nanoseconds per event of each piece, alone and tracked; the solver's share of a core."""
+    """Nanoseconds per event of each piece, alone and tracked."""
 
     alone: Any
     tracked: Any
-    solver: float
 
-    def slower(self, pieces: slice) -> str:
+    def slower(self, pieces: slice = slice(None)) -> str:
         """Return how much longer the tracked side takes."""
         return f"{100.0 * (self.tracked[pieces].sum() / self.alone[pieces].sum() - 1.0):+.1f}%"
 
@@ -107,7 +128,6 @@ class Cost:
             f"{self.tracked.mean():.0f}",
             self.slower(slice(early)),
             self.slower(slice(early, None)),
-            f"{100.0 * self.solver:.1f}%",
         ]
 
 
@@ -115,31 +135,26 @@ def measured(
     make: Callable[[], Any],
     learn: Callable[[Any, Any, Any], None],
     pieces: Sequence[Piece],
+    memory: int | None,
     rounds: int,
-) -> tuple[Cost, Any]:
-    """Measure the cost of learning the pieces; return it and the report of the last tracker."""
+) -> Cost:
+    """Measure the cost of learning the pieces."""
     took = np.full((rounds, len(pieces), 2), np.inf)
-    solving, report = [], None
     ways = (copied(learn), copied(learn))
     for turn in range(rounds):
-        with sl.regret.Tracker(make(), memory_bytes=MEMORY, seed=0) as tracker:
+        with sl.regret.Tracker(make(), memory_bytes=memory, seed=0) as tracker:
             sides = (make(), tracker)
             gc.collect()
             gc.disable()
-            before, began = time.process_time() - time.thread_time(), time.perf_counter()
             for i, piece in enumerate(pieces):
                 for side in (0, 1) if (i + turn) % 2 else (1, 0):
                     start = time.thread_time()
                     ways[side](sides[side], *piece)
                     took[turn, i, side] = time.thread_time() - start
-            behind = time.process_time() - time.thread_time() - before
-            solving.append(behind / (time.perf_counter() - began))
             gc.enable()
-            if turn == rounds - 1:
-                report = tracker.report()
     sizes = np.array([len(piece[1]) for piece in pieces])
     alone, tracked = 1e9 * took.min(axis=0).T / sizes
-    return Cost(alone, tracked, float(np.median(solving))), report
+    return Cost(alone, tracked)
 
 
 def loss_alone(y: Any, rounds: int) -> float:
@@ -250,18 +265,19 @@ def cost(directory: Path, rounds: int) -> None:
     """Print the table of costs."""
     examples = data.load(data.CLASSIFICATION[0], directory)
     X, y = examples.rows, np.where(examples.labels > 0, 1.0, -1.0)
-    ways = {"rows": (learn_rows, rows_of(X, y)), "events": (learn_events, events_of(X, y))}
-    loss = f"{loss_alone(y, 50):.0f}"
-    lines = []
-    for name, make in LEARNERS.items():
-        for way, (learn, pieces) in ways.items():
-            cost, report = measured(make, learn, pieces * TIMES, rounds)
-            lines.append([name, way, *cost.cells(), loss])
-        print(f"{name}: {report}\n", flush=True)
-    print(f"a9a repeated {TIMES} times, memory of {MEMORY:,} bytes: nanoseconds per event\n")
-    slower = [f"slowdown, first {EARLY:,}", "slowdown, rest"]
-    head = ["learner", "input", "alone", "tracked", *slower, "solver, share of a core", "bare loss"]
-    print(table(head, lines))
+    rows, events = rows_of(X, y), events_of(X, y)
+    slower = [f"slower, first {EARLY:,}", "slower, rest", "slower, kept", "events, rest"]
+    head = ["learner", "alone", "tracked", *slower]
+    print(f"a9a repeated {TIMES} times, memory of {MEMORY:,} bytes: nanoseconds per row;")
+    print(f"the loss in a bare loop: {loss_alone(y, 50):.0f}\n")
+    print(f"| {' | '.join(head)} |\n|{' --- |' * len(head)}")
+    for name, make in learners():
+        cost = measured(make, learn_rows, rows * TIMES, MEMORY, rounds)
+        kept = measured(make, learn_rows, rows * TIMES_KEPT, None, rounds)
+        one_by_one = measured(make, learn_events, events * TIMES_KEPT, MEMORY, 1)
+        late = slice(len(one_by_one.alone) // 2, None)
+        line = [name, *cost.cells(), kept.slower(), one_by_one.slower(late)]
+        print(f"| {' | '.join(line)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,11 @@ cdef class AveragedRule:
     cdef void after(self) noexcept nogil
     cdef inline double query(self, Row* row) noexcept nogil:
         return self.rule.query(row)
+    cdef inline double query_and_predict(self, Row* row, double* shown) noexcept nogil:
+        if self.average is None:
+            return self.rule.query_and_predict(row, shown)
+        shown[0] = self.average.score(row)
+        return self.rule.query(row)
     cdef inline void update(self, Row* row, double slope) noexcept nogil:
         if self.average is not None:
             self.before(row)
@@ -27,7 +32,7 @@ cdef class AveragedRule:
         if self.average is not None or self.rule.needs_rebase:
             self.after()
     cdef double weight(self, Py_ssize_t j) noexcept nogil
-    cdef double penalty(self) noexcept nogil
+    cdef double penalty(self, double* work) noexcept nogil
 
 
 @cython.final

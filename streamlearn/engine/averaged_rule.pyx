@@ -38,8 +38,12 @@ cdef class AveragedRule:
     cdef double weight(self, Py_ssize_t j) noexcept nogil:
         return self.rule.weight(j) if self.average is None else self.average.weight(j)
 
-    cdef double penalty(self) noexcept nogil:
-        """Return Psi of the predicting weights by a pass over all slots; NaN if not l1 and l2."""
+    cdef double penalty(self, double* work) noexcept nogil:
+        """Return Psi of the predicting weights by a pass over all slots; NaN if not l1 and l2.
+
+        Add to `work` the slots that were read and the steps that were replayed for it.
+        """
+        cdef double replayed = self.rule.replayed
         cdef double l1 = self.rule.penalty.l1, l2 = self.rule.penalty.l2
         cdef double w, total = 0.0
         cdef Py_ssize_t j
@@ -49,6 +53,7 @@ cdef class AveragedRule:
             w = fabs(self.weight(j))
             if w > 0.0:
                 total += w * (l1 + 0.5 * l2 * w)
+        work[0] += self.rule.n + (self.rule.replayed - replayed)
         return total
 
     cdef void before(self, Row* row) noexcept nogil:

@@ -106,8 +106,8 @@ cdef class Joint(RowLearner):
     cdef double penalty_now(self) noexcept nogil:
         return self.weights.rule.penalty_now() if self.weights.average is None else NAN
 
-    cdef double penalty_summed(self) noexcept nogil:
-        return self.weights.penalty()
+    cdef double penalty_summed(self, double* work) noexcept nogil:
+        return self.weights.penalty(work)
 
     cdef bint can_learn(self, Row* row, const double* y, double weight) noexcept nogil:
         cdef double* slopes = self.numbers + self.outputs

@@ -45,7 +45,7 @@ cdef class RowLearner:
     ) noexcept nogil
     cdef void prefetch_row(self, Row* row) noexcept nogil
     cdef double penalty_now(self) noexcept nogil
-    cdef double penalty_summed(self) noexcept nogil
+    cdef double penalty_summed(self, double* work) noexcept nogil
     cdef void with_intercept(self, Row* row, Row* out) noexcept nogil
 
 

@@ -88,8 +88,11 @@ cdef class RowLearner:
         """Return Psi of the predicting weights, NaN if that needs a pass over all slots."""
         return NAN
 
-    cdef double penalty_summed(self) noexcept nogil:
-        """Return Psi of the predicting weights by a pass over all slots, NaN if not l1 and l2."""
+    cdef double penalty_summed(self, double* work) noexcept nogil:
+        """Return Psi of the predicting weights by a pass over all slots, NaN if not l1 and l2.
+
+        Add to `work` the slots and steps that it took.
+        """
         return NAN
 
     cdef int raise_if_diverged(self) except -1:

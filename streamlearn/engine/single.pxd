@@ -26,6 +26,7 @@ cdef class Single(RowLearner):
     cdef double calibrate(self, double p, double apart) noexcept nogil
     cdef double positive_probability(self, double score) noexcept nogil
     cdef double query(self, Row* row) noexcept nogil
+    cdef double query_and_predict(self, Row* row, double* shown) noexcept nogil
     cdef void step(self, Row* row, double slope, double intercept_slope) noexcept nogil
 
 

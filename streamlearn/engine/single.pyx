@@ -9,6 +9,7 @@ from streamlearn.engine.row_learner cimport RowLearner, is_learnable
 from streamlearn.engine.averaged_rule cimport Minibatch, AveragedRule
 from streamlearn.losses.loss cimport softmax
 from streamlearn.core.row cimport Row
+from streamlearn.rules.event_rule cimport EventRule
 from streamlearn.core.memory cimport reallocate
 
 import numpy as np
@@ -102,13 +103,16 @@ cdef class Single(RowLearner):
         if calibrated:
             raw = self.predict_raw(row, &apart)
             shown = self.calibrate(raw, apart)
-        elif scored and self.separate_score:
+        elif scored and self.separate_score and not self.needs_slope:
             shown = self.predict_one(row)
         if self.inside:
             self.with_intercept(row, &inside)
             row = &inside
         if self.needs_slope:
-            p = self.query(row)
+            if scored and self.separate_score and not calibrated:
+                p = self.query_and_predict(row, &shown)
+            else:
+                p = self.query(row)
             slope = self.loss.slope_at(p, y)
             if not (self.learns_events or self.separate_score or calibrated):
                 self.slope = slope
@@ -123,6 +127,8 @@ cdef class Single(RowLearner):
                 self.free_intercept.rule.observe(&self.intercept_row, at_zero, weight)
         if self.learns_events:
             p = self.weights.learn(row, self.loss, y, weight)
+            if not (self.separate_score or calibrated):
+                self.slope = (<EventRule>self.weights.rule).slope
         elif self.batch is None:
             self.step(row, slope, slope)
         else:
@@ -144,11 +150,19 @@ cdef class Single(RowLearner):
             p += self.free_intercept.query(&self.intercept_row)
         return p
 
+    cdef inline double query_and_predict(self, Row* row, double* shown) noexcept nogil:
+        """Return `query` and set `shown` to the score for predictions."""
+        cdef double p = self.weights.query_and_predict(row, shown), apart
+        if self.free_intercept is not None:
+            p += self.free_intercept.query_and_predict(&self.intercept_row, &apart)
+            shown[0] += apart
+        return p
+
     cdef double penalty_now(self) noexcept nogil:
         return self.weights.rule.penalty_now() if self.weights.average is None else NAN
 
-    cdef double penalty_summed(self) noexcept nogil:
-        return self.weights.penalty()
+    cdef double penalty_summed(self, double* work) noexcept nogil:
+        return self.weights.penalty(work)
 
     cdef inline void step(self, Row* row, double slope, double intercept_slope) noexcept nogil:
         self.weights.update(row, slope)

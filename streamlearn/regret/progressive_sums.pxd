@@ -42,7 +42,7 @@ cdef class ProgressiveSums(Watcher):
     cdef int next_process_at(self) noexcept nogil
     cdef double pending_weight(self) noexcept nogil
     cdef double pending_penalty(self) noexcept nogil
-    cdef double penalty_value(self) noexcept nogil
+    cdef double penalty_value(self, double* work) noexcept nogil
     cdef void sample_penalty(self) noexcept nogil
     cdef void set_penalty(self, double penalty) noexcept nogil
     cdef PenaltyGap gap_to(self, double penalty) noexcept nogil

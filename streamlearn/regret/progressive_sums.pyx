@@ -96,7 +96,8 @@ cdef class ProgressiveSums(Watcher):
         return 0
 
     cdef int use_samples(self, places, losses) except -1:
-        cdef Py_ssize_t n = len(places), room = max(n + n // 4, 1024)
+        cdef Py_ssize_t n = len(places), more = n // 4 if self.reservoir.full else n
+        cdef Py_ssize_t room = max(n + more, 1024)
         # New arrays, because the previous ones may be in use as a snapshot.
         self.place_array, self.loss_array = np.empty(room, np.int64), np.empty(room, np.float32)
         self.place_array[:n], self.loss_array[:n] = places, losses
@@ -108,6 +109,8 @@ cdef class ProgressiveSums(Watcher):
     def current_samples(self):
         """Return the positions in the sample and the weighted losses there."""
         places, losses = self.samples()
+        if not self.reservoir.full:
+            return places, losses
         kept = keys_of(places, self.reservoir.seed) <= np.uint64(self.reservoir.threshold)
         return places[kept], losses[kept]
 
@@ -144,28 +147,32 @@ cdef class ProgressiveSums(Watcher):
         """Return the sum of Psi(w) before each pending event, if it was known."""
         return sum_in_lanes(self.penalties, self.losses.last.n) if self.needs_penalty else 0.0
 
-    cdef double penalty_value(self) noexcept nogil:
-        """Return Psi(w) after all events so far, by a pass over all slots; NaN if unknown."""
+    cdef double penalty_value(self, double* work) noexcept nogil:
+        """Return Psi(w) after all events so far, by a pass over all slots; NaN if unknown.
+
+        Set `work` to about the slots, and steps of lagging weights, that it took.
+        """
         cdef double value = NAN
+        work[0] = 1.0
         if self.learner is not None:
-            value = self.learner.penalty_summed()
+            value = self.learner.penalty_summed(work)
         if value != value:
             with gil:
                 if self.read_penalty is not None:
                     value = self.read_penalty()
+                if self.learner is not None:
+                    work[0] = self.learner.features * self.learner.outputs
         return value
 
     cdef void sample_penalty(self) noexcept nogil:
         """Read Psi(w), and schedule the next read."""
         cdef double now = self.past + self.losses.last.n, events = self.before + now
-        cdef double cost = 1.0, tolerated, gap
-        cdef double value = self.penalty_value()
+        cdef double cost, tolerated, gap
+        cdef double value = self.penalty_value(&cost)
         if value != value:
             self.next_penalty_read = INFINITY
             return
         self.set_penalty(value)
-        if self.learner is not None:
-            cost = self.learner.features * self.learner.outputs
         self.next_penalty_read = now + 1.0
         if events * cost > EXACT_READ_BUDGET:
             # more often while the error is large
@@ -211,9 +218,9 @@ cdef class ProgressiveSums(Watcher):
 
     cdef void corrected(self) noexcept nogil:
         """Read Psi(w) again: the weights moved without an event."""
-        cdef double value
+        cdef double value, work
         if self.penalized and not self.needs_penalty and self.events_since_read() == 0.0:
-            value = self.penalty_value()
+            value = self.penalty_value(&work)
             if value == value:
                 self.penalty = value
 
@@ -322,7 +329,7 @@ cdef class ProgressiveSums(Watcher):
 
     def known_penalty(self):
         """Return Psi(w) now, or its last known value."""
-        cdef double value = self.penalty_value()
+        cdef double work, value = self.penalty_value(&work)
         return value if value == value else self.penalty
 
     @property
@@ -344,10 +351,10 @@ cdef class ProgressiveSums(Watcher):
 
     def penalty_estimate(self):
         """Return the sum of Psi(w_t) over events, its standard error, and whether it is exact."""
-        cdef double value = self.penalty, total = self.penalty_sum + self.penalty_rest, now
+        cdef double value = self.penalty, total = self.penalty_sum + self.penalty_rest, now, work
         cdef PenaltyGap gap
         if self.events_since_read() > 0.0:
-            now = self.penalty_value()
+            now = self.penalty_value(&work)
             value = now if now == now else value
         gap = self.gap_to(value)
         return (

@@ -58,11 +58,11 @@ cdef inline void read_header(const char* text, Header* header) noexcept nogil:
 
 cdef int kind_of(const double* value, Py_ssize_t n) noexcept nogil:
     """Return the smallest exact form of these values."""
-    cdef Py_ssize_t i
-    cdef bint ones = True, small = True, single = True
-    for i in range(n):
-        ones &= value[i] == 1.0
-    if ones:
+    cdef Py_ssize_t i = 0
+    cdef bint small = True, single = True
+    while i < n and value[i] == 1.0:
+        i += 1
+    if i == n:
         return ONES
     for i in range(n):
         if not (0.0 < value[i] < 256.0 and value[i] == <double><uint8_t>value[i]):
@@ -157,7 +157,7 @@ cdef class Reservoir:
         """Append an event of the sample."""
         cdef Py_ssize_t i, n = row.n
         cdef Py_ssize_t needed = HEADER + 8 * (self.width + 1) + 13 * n + SLACK
-        cdef bint short = True
+        cdef int bits = 0
         cdef int flags = kind_of(row.value, n)
         cdef uint32_t size = <uint32_t>n
         cdef uint16_t slot
@@ -191,8 +191,8 @@ cdef class Reservoir:
             memcpy(to, &weight, 8)
             to += 8
         for i in range(n):
-            short &= row.slot[i] < 65536
-        if short:
+            bits |= row.slot[i]
+        if bits < 65536:
             flags |= SHORT_SLOTS
             for i in range(n):
                 slot = <uint16_t>row.slot[i]

@@ -110,12 +110,19 @@ cdef class AcceleratedDualAveraging(Dual):
         return Rule.scoring(self)
 
     cdef double query(self, Row* row) noexcept nogil:
-        cdef double theta = 2.0 / (self.t + 2.0), p = 0.0, v
+        cdef double shown
+        return self.query_and_predict(row, &shown)
+
+    cdef double query_and_predict(self, Row* row, double* shown) noexcept nogil:
+        cdef double theta = 2.0 / (self.t + 2.0), p = 0.0, w, v
         cdef Py_ssize_t i, j
+        shown[0] = 0.0
         for i in range(row.n):
             j = row.slot[i]
+            w = self.weight(j)
             v = slot_weight(&self.shape, self.cell(j)[0], j)
-            p += ((1.0 - theta) * self.weight(j) + theta * v) * row.value[i]
+            shown[0] += w * row.value[i]
+            p += ((1.0 - theta) * w + theta * v) * row.value[i]
         return p
 
     cdef void update(self, Row* row, double slope) noexcept nogil:

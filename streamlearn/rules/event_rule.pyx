@@ -20,7 +20,8 @@ cdef class EventRule(Rule):
     cdef double learn(self, Row* row, Loss loss, double y, double weight) noexcept nogil:
         """Learn an event and return its score before learning."""
         cdef double p = self.score_for_learning(row)
-        self.apply(row, loss, y, weight, p, loss.slope_at(p, y))
+        self.slope = loss.slope_at(p, y)
+        self.apply(row, loss, y, weight, p, self.slope)
         return p
 
     cdef double score_for_learning(self, Row* row) noexcept nogil:

@@ -94,7 +94,7 @@ cdef class L1GradientDescent(Rule):
 
     cdef double replay(self, double w, double t, double now, double* total) noexcept nogil:
         """Return w after the steps t+1 .. now; `total` accumulates the weights on the way."""
-        cdef double alpha, sign, path
+        cdef double alpha, sign, path, begun = t
         if self.l2 == 0.0 and w != 0.0 and total == NULL:
             # in closed form if the sign does not change on the way
             path = self.l1 * (self.step.total(now) - self.step.total(t))
@@ -107,6 +107,7 @@ cdef class L1GradientDescent(Rule):
             w -= alpha * (self.l2 * w + self.l1 * sign)
             if total != NULL:
                 total[0] += w
+        self.replayed += t - begun
         return w
 
     cdef double weight(self, Py_ssize_t j) noexcept nogil:

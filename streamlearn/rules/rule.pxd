@@ -17,6 +17,8 @@ cdef class Rule(SlotState):
     cdef bint prefetches
     # this many of the first slots are outside the penalty: an intercept inside the row
     cdef public Py_ssize_t free_slots
+    # steps that reads of lagging weights have replayed, one by one
+    cdef readonly double replayed
     # `weight_sum` is exact, so averages visit only the slots of a row
     cdef public bint averages_lazily
     cdef double* scratch
@@ -25,6 +27,7 @@ cdef class Rule(SlotState):
     cdef double weight(self, Py_ssize_t j) noexcept nogil
     cdef double score(self, Row* row) noexcept nogil
     cdef double query(self, Row* row) noexcept nogil
+    cdef double query_and_predict(self, Row* row, double* shown) noexcept nogil
     cdef double predict(self, Row* row) noexcept nogil
     cdef void update(self, Row* row, double slope) noexcept nogil
     cdef void observe(self, Row* row, double loss_at_zero, double weight) noexcept nogil

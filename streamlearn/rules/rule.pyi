@@ -21,6 +21,8 @@ class Rule(SlotState):
     can_share_table: ClassVar[bool]
     t: float
     free_slots: int
+    @property
+    def replayed(self) -> float: ...
     averages_lazily: bool
     @property
     def penalty(self) -> Penalty: ...

@@ -107,6 +107,11 @@ cdef class Rule(SlotState):
         """Return the score used for predictions; self-tuning rules clip it."""
         return self.score(row)
 
+    cdef double query_and_predict(self, Row* row, double* shown) noexcept nogil:
+        """Return `query` and set `shown` to `predict`."""
+        shown[0] = self.predict(row)
+        return self.query(row)
+
     cdef void update(self, Row* row, double slope) noexcept nogil:
         """Learn from the gradient slope * x."""
         self.t += 1.0

@@ -261,6 +261,23 @@ def test_psi_is_read_less_often_over_time() -> None:
         other.close()
 
 
+def test_psi_is_read_less_often_where_weights_lag() -> None:
+    """With a subgradient of l1, weights near 0 replay all steps since an event touched them."""
+    rows, events = scipy.sparse.csr_array(X[:1, :]), 20_000
+    model, watched = (
+        sl.LinearClassifier(R.GradientDescent(0.05), L.Logistic(), P.L1(0.01)) for _ in "ab"
+    )
+    tracker = Tracker(watched, seed=0)
+    for learner in (model, tracker):
+        learner.learn_rows(X, Y)
+        for _ in range(events // 100):
+            learner.learn_rows(rows[np.zeros(100, int)], np.ones(100))
+    [alone], [tracked] = model.engine.learner.rules(), watched.engine.learner.rules()
+    assert np.array_equal(alone.weights(), tracked.weights())
+    assert 0 < tracked.replayed - alone.replayed < 50 * events
+    tracker.close()
+
+
 def test_corrections_keep_psi_exact() -> None:
     """A correction moves the weights between two events."""
     model = sl.LinearClassifier(R.DualAveraging(), L.Logistic(), P.L1(0.01), fit_intercept=False)
