@@ -15,7 +15,6 @@ from streamlearn import losses, penalties, rules
 from streamlearn.core.nearest import nearest
 from streamlearn.core.parameters import Parameterized
 from streamlearn.errors import StreamlearnError
-from streamlearn.estimators import presets
 from streamlearn.estimators.linear import Linear
 from streamlearn.estimators.parameter_data import all_subclasses
 from streamlearn.features import Hashing, Names, Reader
@@ -87,7 +86,8 @@ def parse(text: str, kind: type[Any] | None = None) -> Any:
 def unparse(value: Any) -> str:
     """Return text that `parse` reads back; of an estimator, only parameters that are not defaults.
 
-    >>> unparse(presets.DualAveragingClassifier(l1=0.01))
+    >>> import streamlearn as sl
+    >>> unparse(sl.DualAveragingClassifier(l1=0.01))
     'DualAveragingClassifier(l1=0.01)'
     """
     if not isinstance(value, Linear):
@@ -213,18 +213,8 @@ def parameters(cls: type[Any]) -> tuple[str, ...]:
 
 
 def _defaults(cls: type[Any]) -> dict[str, Any]:
-    """Return an estimator's parameters with their defaults, including those a preset passes on."""
-    signature = inspect.signature(cls)
-    found = {
-        name: item.default
-        for name, item in signature.parameters.items()
-        if item.kind is not item.VAR_KEYWORD
-    }
-    if len(found) < len(signature.parameters):
-        base = next(kind for kind in cls.__mro__[1:] if not issubclass(kind, presets.Preset))
-        more = _defaults(base)
-        found |= {name: more[name] for name in more if name not in {"rule", "loss", "penalty"}}
-    return found
+    """Return an estimator's parameters with their defaults."""
+    return {name: item.default for name, item in inspect.signature(cls).parameters.items()}
 
 
 def _family(cls: type[Any]) -> str:

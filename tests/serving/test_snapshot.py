@@ -1,5 +1,6 @@
 """Snapshots: the file, the names beside it, and what the daemon writes."""
 
+import itertools
 import json
 import threading
 from pathlib import Path
@@ -14,6 +15,7 @@ from streamlearn.daemon.process.log import Log
 from streamlearn.serving import Snapshot, arrays, directory, snapshot_content
 from streamlearn.serving.publisher import Publisher
 from streamlearn.stream import Fields
+from tests.support.loops import MemoryLog
 from tests.support.streams import ShuffledSource, make_loop
 
 
@@ -148,6 +150,43 @@ def publish(path: Path, model: sl.FTRLClassifier, version: int) -> None:
         path / name, header, content, learner="one", version=(1, version),
         names_file="names-0000000001.jsonl",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", ["names", "torn names", "no names", "snapshot"])
+def test_a_snapshot_that_cannot_be_written_is_made_up_for(
+    fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon learns on; the next snapshot has all names, each once."""
+    snapshots, calls = tmp_path / "serving", itertools.count()
+    append, write = directory.append_names, directory.write
+
+    def failing(path: Path, *given: Any, **options: Any) -> None:
+        if next(calls) == (0 if fault == "snapshot" else 1):  # of the first snapshot
+            if fault == "torn names":
+                append(path, *given, **options)
+                path.write_bytes(path.read_bytes()[:-3])
+            if fault == "no names":
+                path.unlink()
+            raise OSError("no space left on device")
+        (write if fault == "snapshot" else append)(path, *given, **options)
+
+    monkeypatch.setattr(directory, "write" if fault == "snapshot" else "append_names", failing)
+    log = MemoryLog()
+    publisher = Publisher(
+        snapshots, config.ServeConfig(every_seconds=1e-6), Fields(label="click"), log
+    )
+    loop = make_loop(tmp_path / "checkpoints", ShuffledSource(3, 2000), names="default")
+    loop.pipeline.observers.append(publisher)
+    assert loop.run() == 0
+    monkeypatch.undo()
+    assert "no space" in log.lines("snapshot failed")[0]["error"]
+    learner = loop.pipeline.learners["default"]
+    snapshot = Snapshot(snapshots)
+    names = learner.model.feature_names()
+    lines = (snapshots / publisher.names_file).read_text().splitlines()
+    assert [json.loads(line) for line in lines] == names
+    for name in names[:: len(names) // 50]:
+        assert snapshot.score({name: 1.0}) == learner.model.score_one({name: 1.0})
 
 
 def test_snapshots_of_other_models_are_deleted(tmp_path: Path) -> None:
