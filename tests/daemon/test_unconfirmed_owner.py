@@ -52,7 +52,7 @@ def test_nothing_is_learned_until_the_lease_is_confirmed(tmp_path: Path) -> None
     assert len(set(counts)) == 1
     assert 0 < counts[0] < 1200
     assert newest(tmp_path)["counts"]["records"] == 1200
-    assert log.lines("lease")[0]["level"] == "warning"
+    assert log.lines("lease not renewed")[0]["level"] == "warning"
 
 
 def test_an_owner_that_is_unconfirmed_for_too_long_stops(

@@ -385,7 +385,10 @@ def test_address_in_use_does_not_stop_the_learning(capsys: pytest.CaptureFixture
         assert loop.run() == 0
         assert loop.pipeline.counts.records == 200
         assert watching.serving is False
-    assert "set telemetry.host and telemetry.port" in capsys.readouterr().err
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    [line] = [line for line in lines if line["event"] == "telemetry unavailable"]
+    assert (line["level"], line["port"]) == ("error", first.server.port)
+    assert "telemetry.port" in line["remedy"]
 
 
 def test_several_outputs_have_weights_for_each_label_and_no_roc_area() -> None:
@@ -436,8 +439,12 @@ def test_telemetry_open_to_the_network_is_warned_of(telemetry: str, warned: bool
     watching.on_end()
     assert isinstance(log.stream, io.StringIO)
     lines = [json.loads(line) for line in log.stream.getvalue().splitlines()]
-    found = [line["remedy"] for line in lines if line["level"] == "warning"]
-    assert ["telemetry.token" in remedy for remedy in found] == [True] * warned
+    found = [line for line in lines if line["level"] == "warning"]
+    assert len(found) == warned
+    for line in found:
+        assert line["event"] == "telemetry exposed to the network without a token"
+        assert line["host"] == "0.0.0.0"  # noqa: S104 - nothing listens
+        assert "telemetry.token" in line["remedy"]
 
 
 def test_the_chosen_learner_is_shown() -> None:
