@@ -1,0 +1,158 @@
+"""History before a stream: which events are whose, and where the stream is read from."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import streamlearn as sl
+from streamlearn import config
+from streamlearn.daemon.backfill_reader import BackfillReader
+from streamlearn.daemon.builders import sources
+from streamlearn.daemon.process.log import Log
+from streamlearn.stream import CSVDecoder, Fields, JSONDecoder, Partition, Records
+from streamlearn.stream.polled import Polled
+from streamlearn.stream.sources.backfill import Backfill
+from tests.support.streams import ShuffledSource
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+CUT = 100.0
+ROLES = Fields(label="y", time="t", labels=("a", "b"))
+CONFIG = """
+[source]
+kind = "kafka"
+bootstrap = "nowhere:1"
+topics = ["clicks"]
+[format]
+label = "y"
+time = "t"
+[checkpoint]
+path = "nowhere"
+"""
+PAST = {"backfill.paths": ["a.csv"], "backfill.until": "2026-11-18T12:00:00Z"}
+
+
+def reader(source: Any) -> BackfillReader:
+    names = sl.Names()
+    history = CSVDecoder(names, ROLES, columns=["y", "t", "x"], grow_always=True)
+    stream = JSONDecoder(names, ROLES, grow_always=True)
+    return BackfillReader(source, history, stream, CUT)
+
+
+def polled(*values: bytes) -> Polled:
+    return Polled([Records(Partition("a"), range(len(values)), list(values), len(values))])
+
+
+def event(y: str, t: float) -> bytes:
+    return json.dumps({"y": y, "t": t, "x": 1.0}).encode()
+
+
+def labels(one: BackfillReader, *values: bytes) -> Sequence[Any]:
+    """Return the labels of the events that are read from these records."""
+    assert one.read(polled(*values)) == []
+    return [one.rows.label_of(i) for i in range(len(one.rows))]
+
+
+def test_events_before_the_cut_are_of_history_and_the_others_of_the_stream() -> None:
+    source = SimpleNamespace(in_history=True)
+    one = reader(source)
+    rows = [b"b,%g,1" % t for t in (CUT - 1.0, CUT, CUT + 1.0)]
+    assert labels(one, *rows) == ["b"]
+    assert not one.publishes  # too late
+    source.in_history = False
+    events = [event("a", CUT - 1.0), event("b", CUT), event("a", CUT + 1.0)]
+    assert labels(one, *events) == ["b", "a"]
+    assert one.publishes
+
+
+def test_history_and_stream_number_labels_alike_also_at_a_restart() -> None:
+    roles = Fields(label="y", time="t", warmup=10)
+    source: Any = SimpleNamespace(in_history=True)
+
+    def started() -> BackfillReader:
+        names = sl.Names()
+        history = CSVDecoder(names, roles, columns=["y", "t", "x"], grow_always=True)
+        return BackfillReader(source, history, JSONDecoder(names, roles, grow_always=True), CUT)
+
+    one = started()
+    assert labels(one, b"q,1,1", b"p,2,1") == ["q", "p"]
+    again = started()
+    again.restore(one.state())
+    for restarted in (one, again):
+        source.in_history = False
+        assert labels(restarted, event("p", CUT), event("q", CUT)) == ["p", "q"]
+        source.in_history = True
+        assert labels(restarted, b"p,1,1") == ["p"]
+    fresh = started()
+    fresh.restore({"decoder": one.state()["decoder"]})  # of a daemon without history
+    assert labels(fresh, b"p,1,1") == ["p"]
+
+
+def test_the_stream_begins_before_the_cut() -> None:
+    read = config.parse(CONFIG, overrides=PAST)
+    assert isinstance(read.source, config.KafkaSourceConfig)
+    found = sources.stream_source(read)
+    assert isinstance(found, config.KafkaSourceConfig)
+    assert found.start == "2026-11-18T11:00:00+00:00"
+    assert found.topics == read.source.topics
+    read = config.parse(CONFIG, overrides={**PAST, "backfill.overlap_seconds": 0})
+    found = sources.stream_source(read)
+    assert isinstance(found, config.KafkaSourceConfig)
+    assert found.start == "2026-11-18T12:00:00+00:00"
+    plain = config.parse(CONFIG)
+    assert sources.stream_source(plain) is plain.source
+
+
+@pytest.mark.parametrize(
+    ("change", "topics"),
+    [
+        ({"labels.topic": "labels"}, ("clicks", "labels")),
+        ({"labels.topic": "clicks"}, ("clicks",)),
+        ({"labels": {}}, ("clicks",)),
+        ({"labels.topic": "c2", "source.pattern": "c.*", "source.topics": []}, ()),
+    ],
+)
+def test_the_topic_of_the_labels_is_read(change: dict[str, Any], topics: tuple[str, ...]) -> None:
+    found = sources.stream_source(config.parse(CONFIG, overrides={"format.id": "id", **change}))
+    assert isinstance(found, config.KafkaSourceConfig)
+    assert found.topics == topics
+
+
+def test_history_is_read_from_files_before_the_stream(tmp_path: Path) -> None:
+    path = tmp_path / "past.csv"
+    path.write_text("y;t;x\na;1;1\nb;2;2\n")
+    read = config.parse(
+        CONFIG,
+        overrides={
+            **PAST,
+            "backfill.paths": [str(path)],
+            "backfill.delimiter": ";",
+            "backfill.offsets": {"clicks:1": 7, "a:b:0": 0},
+        },
+    )
+    assert read.backfill is not None
+
+    class Stream(ShuffledSource):
+        opened: Any = None
+
+        def open(self, positions: Any, identity: Any) -> None:
+            self.opened = dict(positions)
+            super().open({}, identity)
+
+    stream = Stream(1, 10)
+    found = sources.backfill(read, read.backfill, stream, 2, Log("json", "error"))
+    assert isinstance(found, Backfill)
+    assert found.cut == "2026-11-18T12:00:00+00:00"
+    found.open({}, None)
+    assert stream.opened == {Partition("clicks", 1): 7, Partition("a:b", 0): 0}
+    values: list[Any] = []
+    while found.in_history:
+        values += [value for one in found.poll(0.1) for value in one.values]
+    assert [value for value in values if value[:1] in {b"a", b"b"}] == [b"a;1;1", b"b;2;2"]
+    found.close()
