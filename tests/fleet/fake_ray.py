@@ -139,11 +139,15 @@ class FakeRay:
         return {"CPU": self.capacity}
 
 
+def logged(pool: actor_pool.ActorPool) -> list[dict[str, Any]]:
+    """Return the lines in the log of a pool."""
+    assert isinstance(pool.log.stream, io.StringIO)
+    return [json.loads(line) for line in pool.log.stream.getvalue().splitlines()]
+
+
 def logged_replacements(pool: actor_pool.ActorPool) -> int:
     """Return how many replacements of actors the log of a pool has, each with its reason."""
-    assert isinstance(pool.log.stream, io.StringIO)
-    lines = [json.loads(line) for line in pool.log.stream.getvalue().splitlines()]
-    found = [line for line in lines if line["event"] == pool.noun + " replaced"]
+    found = [line for line in logged(pool) if line["event"] == pool.noun + " replaced"]
     assert all(line["level"] == "warning" and line["reason"] for line in found)
     assert all(0 <= line[pool.noun] < pool.count for line in found)
     return len(found)

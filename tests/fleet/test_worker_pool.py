@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +19,7 @@ from streamlearn.fleet.remote_worker import Base, Failed
 from streamlearn.fleet.rounds import Delta, Task
 from streamlearn.fleet.worker_pool import WorkerPool
 from streamlearn.stream import Partition
-from tests.fleet.fake_ray import FakeRay, RayError, logged_replacements
+from tests.fleet.fake_ray import FakeRay, RayError, logged, logged_replacements
 from tests.fleet.simulated_fleet import CELLS, CellMoves, applied, difference, learn
 
 LENGTH = 400
@@ -143,6 +144,8 @@ def test_each_record_once(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     assert (state["cells"] == expected).all()
     assert ray.deaths + ray.freezes > 0
     assert logged_replacements(pool) == pool.replaced
+    refused = [line for line in logged(pool) if line["event"].endswith("round refused")]
+    assert Counter(line["reason"] for line in refused) == rounds.refused
     pool.close()
 
 

@@ -67,6 +67,7 @@ def replacements(path: Path, directory: Path) -> dict[str, Any]:
         "log.level": "warning",
         "run.until": "end",
         "fleet.workers": 1,  # several share a topic
+        "run.shutdown_seconds": 50.0,  # a busy machine's disk is slow
     }
     # None, which TOML does not have, removes a key
     given |= {"predictions.topic": None, "dead_letters.topic": None}

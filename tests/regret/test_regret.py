@@ -630,6 +630,14 @@ def test_penalty_that_is_weighed_once_is_not_in_the_regret() -> None:
     assert report.comparator < 200 * np.log(2.0)
 
 
+def test_leaving_a_tracker_ends_its_background_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[bool] = []
+    with Tracker(sl.LinearClassifier()) as tracker:
+        monkeypatch.setattr(tracker.ledger, "close", lambda: closed.append(True))
+        assert closed == []
+    assert closed == [True]
+
+
 def test_comparator_with_features_missing_from_the_sample() -> None:
     """The features of a previous comparator may all have left the sample."""
     x = scipy.sparse.csr_array(np.random.default_rng(3).normal(size=(40, 6)))
