@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import streamlearn as sl
+from streamlearn.cli.actions import models
 from streamlearn.cli.main import main
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.process.exits import Exit
@@ -249,6 +251,24 @@ def test_diff_prints_each_learner(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "old, " not in plain
     (tmp_path / checkpoints.CheckpointId(1, 1).name).unlink()
     assert main(["models", "diff", str(tmp_path)]) == 2
+
+
+def test_diff_shows_what_moved_and_only_that(
+    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = iter([{"a": 1.0, "b": 2.0, "d": 5.0}, {"b": 2.0, "c": 1.0, "d": 4.5}])
+
+    def revived(*_: object) -> Any:
+        return SimpleNamespace(weights=next(weights), steps=7)
+
+    monkeypatch.setattr(models, "revive", revived)
+    found = shown(capsys, "models", "diff", str(directory))["learners"]["sparse"]
+    assert sorted(found["weights"], key=lambda row: row["feature"]) == [
+        {"feature": "a", "old": 1.0, "new": 0.0},
+        {"feature": "c", "old": 0.0, "new": 1.0},
+        {"feature": "d", "old": 5.0, "new": 4.5},
+    ]
+    assert found["weights"][-1]["feature"] == "d"  # the smallest move
 
 
 def test_a_checkpoint_of_a_newer_version_is_listed(

@@ -23,6 +23,7 @@ from streamlearn.errors import (
     SinkFullError,
     SinkNotFoundError,
     SinkRefusedError,
+    SourceError,
 )
 from streamlearn.estimators import checkpoints, model_file
 from streamlearn.estimators.checkpoints import Epoch
@@ -130,6 +131,25 @@ def test_permanent_output_error_stops_the_run(tmp_path: Path, error: SinkError, 
     )
     assert loop.run() == code
     assert newest(tmp_path)["counts"]["records"] == 300
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_run_that_is_stopped_and_cannot_publish_is_unsaved(tmp_path: Path, asked: bool) -> None:
+    """Whatever else has ended it: what was asked for is a checkpoint."""
+    sink = MemorySink()
+
+    class Gone(ShuffledSource):
+        def poll(self, seconds: float) -> Any:
+            if loop.pipeline.counts.records:
+                sink.error = SinkRefusedError("too large")
+                if asked:
+                    loop.stop_requested.set()
+                raise SourceError("gone")
+            return super().poll(seconds)
+
+    options: dict[str, Any] = {"every_events": 10**9, "every_seconds": 1e9}
+    loop = make_loop(tmp_path, Gone(1, 300), sinks={"predictions": sink}, **options)
+    assert loop.run() == (Exit.UNSAVED if asked else Exit.SOURCE)
 
 
 @pytest.mark.parametrize("asked", [True, False])
