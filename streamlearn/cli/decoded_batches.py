@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from streamlearn import config
+from streamlearn.daemon.absent_fields import AbsentFields, field_hint
 from streamlearn.daemon.label_monitor import Spellings, label_hint
 from streamlearn.engine.events import Events
 from streamlearn.stream import Files, decoded_batches
@@ -63,6 +65,7 @@ class Pass:
         self._batches: Generator[tuple[Records, Events] | None, None, None] | None = None
         self.at_point = False
         self.records = self.events = self.invalid = 0
+        self.absent = AbsentFields(decoder)
         self.examples: list[str] = []
         self.latest: Sequence[bytes | None] = ()  # the records of the last batch
 
@@ -126,6 +129,7 @@ class Pass:
                 self.examples.append(f"{place}: {bad.reason}")
         self.records += len(records.offsets)
         self.events += len(events)
+        self.absent.add(events)
         self.invalid += len(events.invalid)
 
     def _place(self, records: Records, index: int) -> str:
@@ -135,6 +139,17 @@ class Pass:
         if isinstance(source, Files | RecordFiles):
             return source.place(records.partition, offset)
         return f"{name}: line {self.records + index + 1}"
+
+
+def report_absent(command: str, absent: AbsentFields, options: Options) -> None:
+    """Print a note for each field that an option names, and that no event had."""
+    for role, name in absent.found().items():
+        if absent.events and getattr(options, role, None) is not None:
+            similar = field_hint(name, absent.decoder).get("similar")
+            near = f" (nearest: {', '.join(similar)})" if similar else ""
+            weights = ", so all weigh 1" if role == "weight" else ""
+            text = f"no event had the field {name!r} (--{role}){weights}{near}"
+            sys.stderr.write(f"streamlearn {command}: {text}\n")
 
 
 def require_labels(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 UNIONS = {Union, types.UnionType}
 BY_NAME = "module:callable"  # the kind of a table that names its code
+LEAST, GREATEST = -(2**63), 2**63 - 1  # of integers
 MISSING: Any = object()  # a value that could not be read; its problem is already reported
 WORDS: dict[Any, str] = {
     str: "a string",
@@ -143,9 +144,10 @@ def read_plain_value(kind: Any, given: Any, path: str, problems: list[ConfigProb
     try:
         if isinstance(given, Expanded):
             # values from the environment are strings, whatever the type of the key
-            return msgspec.convert(str(given), kind, strict=False, dec_hook=decode_secret)
-        plain = masked(given) if kinds == [dict[str, Any]] else without_marks(given)
-        return msgspec.convert(plain, kind, dec_hook=decode_secret)
+            found = msgspec.convert(str(given), kind, strict=False, dec_hook=decode_secret)
+        else:
+            plain = masked(given) if kinds == [dict[str, Any]] else without_marks(given)
+            found = msgspec.convert(plain, kind, dec_hook=decode_secret)
     except msgspec.ValidationError:
         if isinstance(given, dict) and get_origin(kinds[0]) is dict:
             of_values = get_args(kinds[0])[1]
@@ -159,6 +161,22 @@ def read_plain_value(kind: Any, given: Any, path: str, problems: list[ConfigProb
         got = "another value" if Secret in kinds else quoted(given)
         problems.append(ConfigProblem(path, f"expected {expected(kind)}, got {got}{hint}"))
         return MISSING
+    if kinds == [int] and found is not None and not LEAST <= found <= GREATEST:
+        problems.append(ConfigProblem(path, f"expected an integer of 64 bits, got {found}"))
+        return MISSING
+    if is_empty(found, kind) and not path.endswith("password"):  # which may be empty
+        problems.append(ConfigProblem(path, "is empty; leave it out if it is not to be set"))
+        return MISSING
+    return found
+
+
+def is_empty(found: Any, kind: Any) -> bool:
+    """Return whether a text is empty that need not be given, such as a token.
+
+    >>> is_empty("", str | None), is_empty("", str), is_empty(Secret(""), Secret | None)
+    (True, False, True)
+    """
+    return found in ("", Secret("")) and bare_type(kind) in (str | None, Secret | None)
 
 
 def without_marks(given: Any) -> Any:

@@ -8,7 +8,8 @@ event_reader          records to rows; delayed_event_reader joins labels,
                       backfill_reader reads history first
 learners              the models that learn the same rows
 scores, served_loss   how good they are, and how good what was served
-label_monitor, until  warnings of streams without labels; when to stop
+label_monitor, absent_fields, until
+                      warnings of what streams do not have; when to stop
 checkpointing/        epochs, ownership, writing, resumption
 outputs/              predictions, dead letters, the record for replays
 collectors/           observers of batches, which fill metrics and the page

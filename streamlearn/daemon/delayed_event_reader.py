@@ -69,10 +69,10 @@ class DelayedEventReader(EventReader):
         label_decoder: Decoder | None = None,
         topic: str | None = None,
     ) -> None:
+        self.label_decoder = label_decoder
         super().__init__(decoder)
         self.join = join
         self.rows = join.rows
-        self.label_decoder = label_decoder
         self.topic = topic
         self._events, self._label_events = Events(), Events()
         self.labels = self._decoder_of_labels.labels
@@ -128,8 +128,8 @@ class DelayedEventReader(EventReader):
         sides = np.repeat(labels, polled.sizes)
         if polled.order is not None:
             sides = sides[polled.order]
-        self._decode(self.decoder, self._events, polled.only([not label for label in labels]))
-        self._decode(self.label_decoder, self._label_events, polled.only(labels))
+        self._decode(EVENTS, self._events, polled.only([not label for label in labels]))
+        self._decode(LABELS, self._label_events, polled.only(labels))
         self._closing_record = self._find_closing_record(before, sides)
         origins = list(self._origins(polled)) if self.join.keep_orphans else None
         self.join.add_records(self._events, self._label_events, sides, origins)
@@ -138,12 +138,13 @@ class DelayedEventReader(EventReader):
             *self._invalid(self._label_events, sides, LABELS),
         ]
 
-    def _decode(self, decoder: Decoder | None, events: Events, polled: Polled) -> None:
+    def _decode(self, side: int, events: Events, polled: Polled) -> None:
         """Decode records into `events`, with the time of the record where it has no own time."""
         events.clear()
-        if decoder is None or not len(polled):
+        if not len(polled):
             return
-        decode(decoder, polled, events)
+        decode(self.decoders[side], polled, events)
+        self.absent[side].add(events)
         times, unknown = events.times, np.isnan(events.times)
         if unknown.any():
             places = events.index[unknown]

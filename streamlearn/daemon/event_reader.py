@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from streamlearn.daemon.absent_fields import AbsentFields
 from streamlearn.engine.events import Events
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class EventReader:
         self.decoder = decoder  # of the events
         self.labels = decoder.labels
         self.rows = Events()  # of the last batch
+        self.absent = [AbsentFields(one) for one in self.decoders]
         self._before = 0  # labeled events before the batch
 
     @property
@@ -63,6 +65,7 @@ class EventReader:
         self._before = self.labels.events
         self.rows.clear()
         decode(self.decoder, polled, self.rows)
+        self.absent[0].add(self.rows)
         return self.rows.invalid
 
     @property

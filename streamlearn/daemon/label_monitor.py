@@ -1,21 +1,21 @@
-"""Warn of missing labels, or positive ones, and of labels spelled in several ways."""
+"""Warn of missing labels, or positive ones, of labels spelled in several ways, of absent fields."""
 
 from __future__ import annotations
 
-import difflib
-from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+from streamlearn.daemon.absent_fields import field_hint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from streamlearn.daemon.absent_fields import AbsentFields
     from streamlearn.daemon.process.log import Log
     from streamlearn.stream import Decoder
     from streamlearn.stream.formats.fields import Label
     from streamlearn.stream.formats.label_set import LabelSet
 
 UNLABELED_RUN = 1000  # consecutive events without a label
-MAX_FIELDS = 1000  # field names compared with the label field
 SPELLING_REMEDY = (
     "repair the labels, or declare which are valid (format.labels) or positive (format.positive)"
 )
@@ -28,6 +28,7 @@ class LabelMonitor:
         self.log = log
         self.logged = False
         self.logged_negative = False
+        self.logged_absent: set[str] = set()  # fields
         self.spellings = Spellings()
 
     def check_run(self, events: int, decoder: Decoder) -> None:
@@ -57,6 +58,16 @@ class LabelMonitor:
             positive=declared,
             labels=labels.negative_values,
         )
+
+    def check_absent(self, absent: AbsentFields) -> None:
+        """Log, once, the configured fields that a long run of events did not have."""
+        if absent.events < UNLABELED_RUN:
+            return
+        for role, name in absent.found().items():
+            if name not in self.logged_absent:
+                self.logged_absent.add(name)
+                hint = field_hint(name, absent.decoder)
+                self.log.warning("field absent", role=role, events=absent.events, **hint)
 
     def check_spelling(self, labels: LabelSet) -> None:
         """Log new labels that differ from others only in case or surrounding spaces."""
@@ -94,11 +105,4 @@ class Spellings:
 
 def label_hint(decoder: Decoder) -> dict[str, Any]:
     """Return the label field, and the most similar field names of the records."""
-    label = decoder.fields.label
-    names = list(islice(decoder.field_names(), MAX_FIELDS))
-    if label is None or label in names:
-        return {"field": label}
-    similar = difflib.get_close_matches(label, names, 3)
-    return (
-        {"field": label, "similar": similar} if similar else {"field": label, "fields": names[:20]}
-    )
+    return field_hint(decoder.fields.label, decoder)

@@ -195,6 +195,8 @@ class Pipeline:
         self.label_monitor.check_run(self.counts.since_label, self.event_reader.decoder)
         self.label_monitor.check_spelling(self.event_reader.labels)
         self.label_monitor.check_positive(self.event_reader.labels)
+        for absent in self.event_reader.absent:
+            self.label_monitor.check_absent(absent)
         for _, name in self.learners.best_changes():
             self.log.info("best learner changed", name=name, by=self.learners.best_by)
         reader = self.learners.reader

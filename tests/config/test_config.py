@@ -92,6 +92,27 @@ def test_a_missing_source_is_a_table(text: str) -> None:
     assert problems(text)["source"] == "missing; expected a table"
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("format.weight", "", "is empty"),
+        ("telemetry.token", "", "is empty"),
+        ("telemetry.token", "${NOTHING:-}", "is empty"),
+        ("predictions.path", "", "is empty"),
+        ("format.label_warmup", 2**63, "64 bits"),
+        ("checkpoint.keep", "${LARGE:-9223372036854775808}", "64 bits"),
+    ],
+)
+def test_what_no_setting_can_be_is_refused(key: str, value: Any, told: str) -> None:
+    assert told in problems(SYNTHETIC, overrides={key: value}, environ={})[key]
+
+
+def test_what_is_just_not_refused_is_read() -> None:
+    given = {"format.label_warmup": 2**63 - 1, "telemetry.token": "t"}
+    read = config.parse(SYNTHETIC, overrides=given)
+    assert read.format.label_warmup == 2**63 - 1
+
+
 def test_every_key_is_read() -> None:
     read = config.parse(FULL, environ={"PASSWORD": "hunter2", "PORT": "9999"})
     assert isinstance(read.source, config.KafkaSourceConfig)
@@ -262,7 +283,7 @@ def test_start_is_a_saved_model(tmp_path: Path) -> None:
         ("${A:-z}", "1"),
         ("${E:-z}", "z"),
         ("$A $${A}", "$A ${A}"),
-        ("${E}", ""),
+        ("a${E}", "a"),
     ],
 )
 def test_references_are_replaced_from_the_environment(text: str, read: str) -> None:

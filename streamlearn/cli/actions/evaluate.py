@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn import config, regret
 from streamlearn.cli import chart
-from streamlearn.cli.decoded_batches import Pass, require_labels, spelling_hint
+from streamlearn.cli.decoded_batches import (
+    Pass,
+    report_absent,
+    require_labels,
+    spelling_hint,
+)
 from streamlearn.cli.guessing import understand, with_delimiter
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.cli.progress import Bar
@@ -156,6 +161,7 @@ def run(options: Options) -> int:
         interrupted = not learn(batches, entries, last) or source.interrupted
     for line in batches.examples:
         sys.stderr.write(f"invalid: {line}\n")
+    report_absent("evaluate", batches.absent, options)
     if not options.labels and (hint := spelling_hint(decoder.labels.labels)):
         sys.stderr.write(f"streamlearn evaluate: {hint}\n")
     events = max(one.loss.events for one in entries)

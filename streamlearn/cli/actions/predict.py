@@ -11,7 +11,7 @@ from msgspec import UNSET
 
 from streamlearn import config
 from streamlearn.cli import saved_models, waiting
-from streamlearn.cli.decoded_batches import Pass
+from streamlearn.cli.decoded_batches import Pass, report_absent
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.seen_fields import SeenFields
 from streamlearn.config import arguments
@@ -55,6 +55,7 @@ def run(options: Options) -> int:
         finally:
             batches.close()
     seen.report("predict")
+    report_absent("predict", batches.absent, options)
     for line in batches.examples:
         sys.stderr.write(f"invalid: {line}\n")
     if batches.invalid:

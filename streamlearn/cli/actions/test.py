@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.cli import report, saved_models, waiting
-from streamlearn.cli.decoded_batches import Pass, require_labels
+from streamlearn.cli.decoded_batches import Pass, report_absent, require_labels
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.seen_fields import SeenFields
 from streamlearn.cli.tables import show, show_facts, show_json
@@ -69,6 +69,7 @@ def run(options: Options) -> int:
     saved_models.recall(decoder, notes)
     tested = measured(model, settings, decoder, options)
     tested.seen.report("test")
+    report_absent("test", tested.batches.absent, options)
     for line in tested.batches.examples:
         sys.stderr.write(f"invalid: {line}\n")
     require_labels(settings, tested.batches.events, tested.quality.events, decoder, options)

@@ -20,6 +20,7 @@ from streamlearn.cli.decoded_batches import (
     Pass,
     no_labels,
     regression_hint,
+    report_absent,
     require_labels,
     spelling_hint,
 )
@@ -34,12 +35,18 @@ from streamlearn.config.files import require_writable
 from streamlearn.daemon import build
 from streamlearn.daemon.label_monitor import UNLABELED_RUN
 from streamlearn.estimators.classifier import LinearClassifier
+from streamlearn.features import Names
+from streamlearn.features.fields import Ignore, Interaction
+from streamlearn.features.fields.spec import OTHERS
 from streamlearn.guesses import ROWS
 from streamlearn.quality import quality_of
+from streamlearn.quality.importance import field_of
 from streamlearn.stream import CSVDecoder
 from streamlearn.stream.sources.parts import SourcePart
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.progressive import CurvePoint
     from streamlearn.cli.saved_models import Model
@@ -112,6 +119,9 @@ def report(
     options, guesses = trainer.options, training.guesses
     for line in guesses.contradictions(trainer.dropped):
         warn(line)
+    report_absent("train", trainer.batches[0].absent, options)
+    for name in without_features(trainer.model, options.field or ()):
+        warn(f"no event had a feature of the field {name!r} (--field)")
     if options.positive and not trainer.positive and trainer.learned:
         positives = " or ".join(map(repr, options.positive))
         warn(f"no label is {positives} (--positive): all events were learned as negative")
@@ -132,6 +142,21 @@ def report(
     if held_out is not None:
         sys.stdout.write("\nheld out, with the model as it is now\n")
         show_facts(held_out)
+
+
+def without_features(model: Model, declared: Iterable[str]) -> list[str]:
+    """Return the declared fields that gave no feature; none if hashes keep no names."""
+    reader = model.reader
+    if not isinstance(reader, Names):
+        return []
+    names = {name.strip() for one in declared for name in one.partition("=")[0].split(",")}
+    given = {
+        field_of(str(reader.name_of(slot)), reader.fields) for slot in range(reader.name_count)
+    }
+    silent = Ignore | Interaction | None
+    return sorted(
+        name for name in names - given - {OTHERS} if not isinstance(reader.fields.get(name), silent)
+    )
 
 
 def columns(types: dict[str, str], *, whole: bool) -> dict[str, str]:
