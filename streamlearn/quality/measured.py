@@ -10,7 +10,7 @@ import numpy as np
 from streamlearn.core.progressive import WeightedMean
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.losses import Logistic, Loss, Softmax
-from streamlearn.quality.bins import Bins, equal_bins, values_of
+from streamlearn.quality.bins import Bins, equal_bins
 from streamlearn.quality.constant import constant_loss, entropy
 from streamlearn.quality.ranking import (
     CALIBRATION_BINS,
@@ -186,15 +186,12 @@ class RegressorQuality(Quality):
         labels = self.model.codes_of(events)[rows]
         if not self.events:
             self._origin = float(labels[0])
-        places, moved = self.labels.places(labels), labels - self._origin
-        self.labels.add(0, places, weights)
-        self.labels.add(1, places, weights * labels)
+        moved = labels - self._origin
+        self.labels.add(labels, weights, weights * labels)
         self._sums += np.dot(weights, moved), np.dot(weights, moved * moved)
         predicted = np.asarray(self.model.predictions(scores))
-        places = self._predictions.places(predicted)
-        for column, amounts in enumerate((1.0, predicted, labels)):
-            self._predictions.add(column, places, weights * amounts)
-        self._residuals.add(0, self._residuals.places(predicted - labels), weights)
+        self._predictions.add(predicted, weights, weights * predicted, weights * labels)
+        self._residuals.add(predicted - labels, weights)
 
     def by_prediction(self) -> tuple[Array, Array, Array]:
         """Return weight, mean prediction and mean label in bins of equal weight."""
@@ -206,8 +203,8 @@ class RegressorQuality(Quality):
 
     def residuals(self) -> tuple[Array, Array]:
         """Return the differences of predictions and labels, ascending, and their weights."""
-        places, (weights,) = self._residuals.used()
-        return values_of(places), weights
+        differences, (weights,) = self._residuals.used()
+        return differences, weights
 
     def _facts(self, means: dict[str, float]) -> dict[str, float | None]:
         _, (weights, sums) = self.labels.used()

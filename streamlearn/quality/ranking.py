@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from streamlearn.quality.bins import Bins, equal_bins, values_of
+from streamlearn.quality.bins import Bins, equal_bins
 
 if TYPE_CHECKING:
     from streamlearn.core.arrays import Array
@@ -51,21 +51,19 @@ class Ranking:
 
     def add(self, scores: Array, positive: Array, probabilities: Array, weights: Array) -> None:
         """Add events; NaN probabilities leave the calibration unknown."""
-        places = self._bins.places(scores)
-        self._bins.add(0, places, np.where(positive, weights, 0.0))
-        self._bins.add(1, places, np.where(positive, 0.0, weights))
-        self._bins.add(2, places, probabilities * weights)
+        sides = np.where(positive, weights, 0.0), np.where(positive, 0.0, weights)
+        self._bins.add(scores, *sides, probabilities * weights)
 
     def swap(self) -> None:
         """Swap the classes: scores change their sign."""
         self._bins.mirror()
-        positive, negative, predicted = self._bins.sums
-        self._bins.sums = np.stack([negative, positive, positive + negative - predicted])
+        _, (positive, negative, predicted) = self._bins.used()
+        self._bins.replace(np.stack([negative, positive, positive + negative - predicted]))
 
     def groups(self) -> ScoredGroups:
         """Return the events added so far."""
-        places, (positive, negative, predicted) = self._bins.used()
-        return ScoredGroups(values_of(places), positive, negative, predicted)
+        scores, (positive, negative, predicted) = self._bins.used()
+        return ScoredGroups(scores, positive, negative, predicted)
 
 
 def groups_of(scores: Array, positive: Array, probabilities: Array, weights: Array) -> ScoredGroups:

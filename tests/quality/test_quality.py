@@ -12,8 +12,8 @@ from sklearn import metrics
 import streamlearn as sl
 from streamlearn.engine.events import Events
 from streamlearn.errors import InvalidEventError
-from streamlearn.quality import ClassifierQuality, RegressorQuality, quality_of
-from streamlearn.quality.bins import Bins, values_of
+from streamlearn.quality import ClassifierQuality, RegressorQuality, bins, quality_of
+from streamlearn.quality.bins import Bins
 from streamlearn.quality.ranking import (
     Ranking,
     average_precision,
@@ -72,11 +72,39 @@ def progressive(model: Any, labels: Labels, weights: Array, size: int) -> tuple[
 
 
 def test_bins_hold_numbers_of_any_magnitude() -> None:
-    values = np.array([0.0, -0.0, 1e-30, -1e-30, 0.5, -3.0, 7e5, 1e38, -1e300, 1e300])
-    places = Bins.places(values)
-    assert np.all(np.diff(places[np.argsort(values, kind="stable")]) >= 0)
-    np.testing.assert_allclose(values_of(places)[4:8], values[4:8], rtol=1e-3)
-    assert values_of(places)[0] == 0.0
+    values = np.array([0.0, -0.0, 1e-30, -1e-30, 5e-324, 0.5, -3.0, 7e5, -1e300, 1e308, np.inf])
+    one = Bins(1)
+    one.add(values, np.ones(len(values)))
+    found, (weights,) = one.used()
+    assert found.tolist() == np.unique(np.minimum(values, 1.7976931348623157e308)).tolist()
+    assert weights.tolist() == [2.0 if value == 0.0 else 1.0 for value in found]
+    one.mirror()
+    assert one.used()[0].tolist() == (-found[::-1]).tolist()
+
+
+@pytest.mark.parametrize(("center", "spread"), [(0.0, 1.0), (-7.0, 1e-6), (1e6, 50.0)])
+def test_bins_are_narrow_where_the_numbers_are(
+    center: float, spread: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bins, "MAX_BINS", 1 << 10)
+    monkeypatch.setattr(bins, "BUFFER", 1 << 12)
+    draw = np.random.default_rng(0)
+    values = draw.normal(center, spread, 20_000)
+    weights = draw.integers(1, 5, len(values)).astype(float)
+    found = []
+    for parts, order in ((1, 1), (7, 1), (300, -1)):
+        one = Bins(2)
+        for rows in np.array_split(np.arange(len(values))[::order], parts):
+            one.add(values[rows], weights[rows], weights[rows] * (values[rows] - center))
+        found.append(one.used())
+    for middle, (sums, moments) in found:
+        assert len(middle) <= 1 << 10
+        np.testing.assert_array_equal(middle, found[0][0])
+        np.testing.assert_array_equal(sums, found[0][1][0])
+        # the middle of a bin is beside its numbers
+        assert np.abs(middle - center - moments / sums).max() < 0.02 * spread * 50.0**0.5
+    ranks = np.searchsorted(found[0][0], values)
+    assert np.bincount(ranks).max() < 0.02 * len(values)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -213,9 +241,10 @@ def test_numbers_of_a_regressor(offset: float) -> None:
         metrics.root_mean_squared_error(labels, mean, **given), rel=1e-6
     )
     assert facts["mean's MAE"] == pytest.approx(
-        metrics.mean_absolute_error(labels, mean, **given),
-        rel=1e-3 if not offset else None,
-        abs=400,
+        metrics.mean_absolute_error(labels, mean, **given), rel=1e-6
+    )
+    assert facts["constant's loss"] == pytest.approx(
+        metrics.mean_squared_error(labels, mean, **given) / 2.0, rel=1e-6
     )
 
 
