@@ -30,7 +30,7 @@ def path(tmp_path: Path) -> Path:
 def warned(path: Path, changes: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Run a daemon; return its warnings of absent fields, by role."""
     log = MemoryLog()
-    given = {"source": {"kind": "file", "paths": [str(path)]}, "format.label": "y"}
+    given: dict[str, Any] = {"source": {"kind": "file", "paths": [str(path)]}, "format.label": "y"}
     given |= {"run.until": "end", "telemetry.enabled": False, "regret.enabled": False, **changes}
     build.loop(config.parse("", overrides=given), log).run()
     lines = log.lines("field absent")
