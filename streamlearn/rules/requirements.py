@@ -209,6 +209,6 @@ def radius_or_l2(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str |
 
 def accuracy_needs_l2(rule: Rule, penalty: Penalty, loss: Loss | VectorLoss) -> str | None:
     """Require L2 with strength > 0 if accuracy > 0: the margin is sqrt(2 accuracy/lambda)."""
-    if rule.params.get("accuracy", 0.0) == 0.0 or penalty.l2 > 0.0:
+    if rule.params["accuracy"] == 0.0 or penalty.l2 > 0.0:
         return None
     return "accuracy > 0 needs L2(strength > 0); use accuracy=0"

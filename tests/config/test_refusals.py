@@ -339,6 +339,7 @@ REFUSED += [
     (KAFKA, {**DELAYED, "labels.topic": "a b"}, "labels.topic"),
     (KAFKA, {**DELAYED, "format.labels": [0, 1], "labels.on_timeout": "no"}, "labels.on_timeout"),
     (KAFKA, {**DELAYED, "labels.hold_for": 9}, "source.order"),
+    (KAFKA, {**DELAYED, "format": {"id": "id"}}, "format.label"),
     # outputs
     (SYNTHETIC, {"predictions.path": "a", "dead_letters.path": "a"}, "dead_letters.path"),
     (
@@ -469,6 +470,7 @@ ACCEPTED: list[tuple[str, dict[str, Any]]] = [  # what is just not refused
     (KAFKA, {**DELAYED, "format.labels": [0, 1], "labels.on_timeout": 1}),
     (KAFKA, {**DELAYED, "labels.orphans": True, "dead_letters.path": "d"}),
     (KAFKA, {**DELAYED, "source.order": "time", "labels.hold_for": 9}),
+    (KAFKA, {**DELAYED, "format": {"id": "id"}, "labels": {"topic": "l", "label": "y"}}),
     (KAFKA, {**DELAYED, "source": {**FILE, "paths": ["events", "labels"]}}),
     (KAFKA, {"predictions.topic": "p", "dead_letters.topic": "d"}),
     (KAFKA, {"predictions.path": "p", "dead_letters.path": "d"}),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from streamlearn import config
+from streamlearn.fleet import cluster
 
 CONFIG = """
 [source]
@@ -118,3 +122,32 @@ def test_what_cannot_be_merged_is_refused(learner: dict[str, Any]) -> None:
 )
 def test_what_merges_is_accepted(learner: dict[str, Any]) -> None:
     assert problems({"learner": [LEARNER | learner]}) == {}
+
+
+def test_handlers_of_signals_are_those_from_before_in_the_main_thread() -> None:
+    def own(*_: object) -> None:
+        """Handle nothing."""
+
+    def others(*_: object) -> None:
+        """Handle nothing either."""
+
+    before = {number: signal.signal(number, own) for number in cluster.SIGNALS}
+    try:
+        with suppress(OSError), cluster.kept_signals():
+            for number in cluster.SIGNALS:
+                signal.signal(number, others)
+            raise OSError("a fault")
+        assert [signal.getsignal(number) for number in cluster.SIGNALS] == [own, own]
+
+        def elsewhere() -> None:
+            with cluster.kept_signals():  # only the main thread may set handlers
+                done.append(True)
+
+        done: list[bool] = []
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        assert done == [True]
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -60,6 +60,18 @@ def test_shards_are_refused_by_name(shard: ArrayShard, loss: Any, named: str) ->
         solve_shards([shard], loss, P.L2(0.1))
 
 
+def test_labels_of_all_shards_count() -> None:
+    """Each shard has two of three labels, which the loss does not support together."""
+    parts = []
+    for k in (0, 2):
+        rows, y = X[k != CLASSES], CLASSES[k != CLASSES]
+        parts.append(ArrayShard(rows, y, groups=GROUPS[: len(y)] + 100 * k))
+    with pytest.raises(ValueError, match="two labels"):
+        solve_shards(parts, M.ROCArea(), P.L2(0.1))
+    with pytest.raises(ValueError, match="classes"):
+        solve_shards([ArrayShard(part.X, part.y) for part in parts], L.Logistic(), P.L2(0.1))
+
+
 def test_costs_are_of_the_labels_from_zero_on() -> None:
     # a label that does not occur has its costs
     some = CLASSES < 2

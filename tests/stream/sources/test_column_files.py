@@ -26,11 +26,12 @@ from streamlearn.stream import (
     decoded_batches,
     decoder_of,
 )
+from streamlearn.stream.sources.column_files import ColumnFile
 from streamlearn.stream.sources.parts import count_records
 from streamlearn.stream.sources.record_files import RecordFiles, counter_of, opener_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 CLICKS = [json.loads(value) for value in Clicks(seed=4).values(0, 300)]
@@ -405,3 +406,23 @@ def test_a_daemon_resumes_at_its_row(suffix: str, tmp_path: Path) -> None:
         assert found["headers"]["streamlearn.field"] == "price"
         assert json.loads(base64.b64decode(found["value_base64"])) == {**bad, "price": None}
     assert states[0] == states[1]
+
+
+@pytest.mark.parametrize("count", range(8))
+def test_whole_groups_that_are_skipped_are_not_read(count: int) -> None:
+    sizes, groups = [2, 3, 2], []
+
+    def read(group: int, _: object) -> Iterator[pa.RecordBatch]:
+        groups.append(group)
+        start = sum(sizes[:group])
+        yield pa.record_batch({"x": list(range(start, start + sizes[group]))})
+
+    file = ColumnFile(sizes, read)
+    assert file.skip(count) == min(count, 7)
+    ends = [2, 5, 7]
+    assert groups == ([] if count in {0, *ends} else [sum(count > end for end in ends)])
+    rest: list[int] = []
+    while rows := file.take(10):
+        rest += [json.loads(row)["x"] for row in rows]
+    assert rest == list(range(count, 7))
+    assert file.skip(1) == 0
