@@ -260,8 +260,9 @@ def test_vw_line_by_line() -> None:
         (b"1 |a b:1:2", "'b'"),
     ],
 )
-def test_invalid_lines_of_vw(line: bytes, part: str) -> None:
-    reader = sl.Names()
+@pytest.mark.parametrize("fields", [None, {"z": "number"}, {"z^y": "interaction"}])
+def test_invalid_lines_of_vw(line: bytes, part: str, fields: Any) -> None:
+    reader = sl.Names(fields)
     [(index, _, _, reason)] = decode(VWDecoder(reader), line).invalid
     assert index == 0
     assert part in reason
