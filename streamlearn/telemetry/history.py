@@ -76,10 +76,7 @@ class History:
             self._thin()
 
     def _thin(self) -> None:
-        for name in list(self.columns):
-            self.columns[name] = every_second(self.columns[name])
-            if all(value is None for value in self.columns[name]):
-                del self.columns[name]  # of a removed learner
+        self.columns = {name: every_second(column) for name, column in self.columns.items()}
         past = self.columns[EVENTS]
         self.stride = max(2 * self.stride, 2 * (past[-1] - past[0]) // self.max_points)
 

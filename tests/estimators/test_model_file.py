@@ -233,3 +233,26 @@ def test_full_disk_error_names_the_file(tmp_path: Path, monkeypatch: pytest.Monk
         model_file.write(tmp_path / "m", {})
     assert caught.value.filename == str(tmp_path / "m")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {1: "a", (2, b"x"): [None, True]},
+        {"$array": 1, "plain": {"$dict": 2}},
+        {"nested": {5: {6: np.arange(3)}}},
+        np.float32(0.5),
+        [np.int64(3), np.True_, "text"],
+        {"": []},
+    ],
+)
+def test_any_plain_data_is_read_back(value: Any) -> None:
+    assert plain(model_file.unpack(model_file.pack(value))) == plain(value)
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

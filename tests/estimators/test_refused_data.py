@@ -134,3 +134,42 @@ def test_models_of_other_labels_are_not_merged() -> None:
 def test_a_model_of_a_class_that_is_not_known_here_is_refused() -> None:
     with pytest.raises(ModelFileError, match="Unheard"):
         decode_param({"spec": "Unheard", "params": {}})
+
+
+def test_readers_that_learned_other_buckets_are_not_shared() -> None:
+    def taught(low: float) -> sl.LinearRegressor:
+        model = sl.LinearRegressor(features=sl.Names({"x": "buckets(2, warmup=10)"}))
+        for k in range(12):
+            model.learn_one({"x": low + k}, 1.0)
+        return model
+
+    one, other = taught(0.0), taught(50.0)
+    with pytest.raises(ValueError, match="buckets"):
+        one.share_features(other.reader)
+    one.share_features(one.reader)  # its own
+    alike = taught(0.0)
+    one.share_features(alike.reader)
+    assert one.reader is alike.reader
+    fresh = other.reader.fresh()
+    other.share_features(fresh)
+    assert fresh.frozen() == taught(50.0).reader.frozen()
+    with pytest.raises(ValueError, match="features"):
+        one.share_features(sl.Names())
+
+
+def test_bounds_are_against_weights_by_name_or_by_column() -> None:
+    by_name, by_row = sl.PegasosClassifier(l2=0.1), sl.PegasosClassifier(l2=0.1)
+    draw = np.random.default_rng(0)
+    rows = draw.normal(size=(50, 3))
+    for row in rows:
+        by_name.learn_one({"a": row[0], "b": row[1], "c": row[2]}, bool(row[0] > 0.0))
+    by_row.learn_rows(rows, rows[:, 0] > 0.0)
+    weights = np.array([0.5, -0.25, 0.0])
+    want = by_row.regret_bound(weights)
+    assert want is not None
+    assert by_name.regret_bound({"a": 0.5, "b": -0.25}) == pytest.approx(want)
+    assert by_name.regret_bound({"b": -0.25, "a": 0.5, "c": 0.0}) == pytest.approx(want)
+    # of a feature that is not known yet
+    more = by_row.regret_bound(np.array([0.5, -0.25, 0.0, 3.0]))
+    assert by_name.regret_bound({"a": 0.5, "b": -0.25, "new": 3.0}) == pytest.approx(more)
+    assert by_name.why_no_bound({"a": 0.5}) is None
