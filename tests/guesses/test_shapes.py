@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streamlearn.guesses import shapes
+from streamlearn.guesses import shapes, times
 
 
 def with_repeats(distinct: int, n: int, spread: float) -> np.ndarray:
@@ -96,3 +96,11 @@ def test_codes_occur_far_more_often_than_their_neighbors(x: np.ndarray, irregula
 )
 def test_a_heavy_tail_is_far_above_the_median(x: np.ndarray, heavy: bool) -> None:
     assert shapes.has_heavy_tail(x) == heavy
+
+
+@pytest.mark.parametrize("n", [1, times.CHECKED, times.CHECKED + 1, 10 * times.CHECKED])
+def test_a_sample_is_in_order_and_has_both_ends(n: int) -> None:
+    found = list(times.sample(range(n)))
+    assert len(found) == min(n, times.CHECKED)
+    assert (found[0], found[-1]) == (0, n - 1)
+    assert sorted(set(found)) == found
