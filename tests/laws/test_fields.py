@@ -224,7 +224,8 @@ def reference(field: Any, value: Any) -> dict[str, float]:
             "weekday": f"{moment:%a}".lower(),
             "month": moment.month,
         }
-        return {f"f.{part}={parts[part]}": 1.0 for part in field.parts}
+        chosen = [part for part in parts if getattr(field, part)] or ["hour", "weekday"]
+        return {f"f.{part}={parts[part]}": 1.0 for part in chosen}
     if isinstance(field, kinds.Text):
         return words_of(field, text)
     raise AssertionError(field)
@@ -235,7 +236,8 @@ def words_of(field: kinds.Text, text: str) -> dict[str, float]:
     lower = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
     tokens = re.findall(r"\w+", lower)
     names = []
-    if field.has_words:
+    only_chars = field.chars is not None and not field.words and field.ngrams == 1
+    if not only_chars:
         for n in range(1, field.ngrams + 1):
             names += ["f=" + " ".join(tokens[i : i + n]) for i in range(len(tokens) - n + 1)]
     for token in tokens if field.chars else ():
