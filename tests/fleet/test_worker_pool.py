@@ -245,6 +245,29 @@ def test_a_weight_that_is_not_a_number_is_refused(monkeypatch: pytest.MonkeyPatc
     assert pool.rounds.positions == {where: 0}
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_only_so_many_replacements_are_made_in_a_minute(
+    monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    ray = FakeRay(random.Random(1), lambda: FakeWorker(random.Random(1)), faults=False)
+    pool = make_pool(monkeypatch, ray, count=count)
+    monkeypatch.undo()
+    now = 1000.0
+    monkeypatch.setattr(actor_pool, "time", SimpleNamespace(monotonic=lambda: now))
+    for _ in range(actor_pool.REPLACED * count):
+        pool.count_replacement(0, "no answer")
+    with pytest.raises(FleetError, match="no answer"):
+        pool.count_replacement(0, "no answer")
+    now += actor_pool.REPLACED_SECONDS
+    with pytest.raises(FleetError):
+        pool.count_replacement(0, "no answer")
+    now += 0.1
+    for _ in range(actor_pool.REPLACED * count - 1):  # one is not older than a minute
+        pool.count_replacement(0, "no answer")
+    with pytest.raises(FleetError):
+        pool.count_replacement(0, "no answer")
+
+
 def test_workers_that_do_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(1)
     ray = FakeRay(draw, lambda: FakeWorker(draw), faults=False)

@@ -180,6 +180,8 @@ def test_formats_agree(given_fields: list[tuple[str, Any]], cross: bool) -> None
         hashed = sl.Hashing(24, spec)
         want = sl.Hashing(24, spec).read_event(event)
         assert row_of(hashed, kind, records) == want, kind
+    for blanks in ((",", ":"), (" ,\t", "\n:  ")):
+        assert row_of(reader(), "json", [json.dumps(event, separators=blanks).encode()]) == row
     model, one = (sl.LinearRegressor(features=reader()) for _ in range(2))
     frame = pd.DataFrame({name: pd.Series([value]) for name, value in event.items()})
     model.learn_many(frame, pd.Series([1.5]))

@@ -87,6 +87,11 @@ def test_packed_rows_are_the_events_of_their_bytes(kind: str, seed: int) -> None
         # invalid records may have positive labels, too
         assert states[0]["labels"].pop("positive_seen") <= states[1]["labels"].pop("positive_seen")
         assert states[0] == states[1]
+        whole = Polled(packed_of).values
+        assert isinstance(whole, PackedRows)
+        there_are = [value for one in bytes_of for value in one.values]
+        assert all(there_are[k] == value for k, value in whole.kept.items())
+        assert len(whole.kept) == len(rebuilt.invalid)
         for bad in rebuilt.invalid:
             [k], [i] = Polled(packed_of).find(np.array([bad.number]))
             assert packed_of[k].values[i] == bytes_of[k].values[i]
