@@ -75,7 +75,7 @@ VALUES: dict[str, tuple[list[str], st.SearchStrategy[Any]]] = {
     ),
     "list": (
         ["list"],
-        st.lists(st.one_of(st.integers(-9, 9), st.booleans(), items), min_size=1, max_size=6),
+        st.lists(st.one_of(st.integers(-999, 999), st.booleans(), items), min_size=1, max_size=6),
     ),
     "map": (
         ["map"],

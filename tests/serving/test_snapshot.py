@@ -170,6 +170,8 @@ def test_a_snapshot_that_cannot_be_written_is_made_up_for(
             raise OSError("no space left on device")
         (write if fault == "snapshot" else append)(path, *given, **options)
 
+    snapshots.mkdir()  # with names of other models, whose epochs had the same number
+    append(snapshots / "names-0000000001.jsonl", ["old"], start=True)
     monkeypatch.setattr(directory, "write" if fault == "snapshot" else "append_names", failing)
     log = MemoryLog()
     publisher = Publisher(
