@@ -419,3 +419,21 @@ def test_an_array_over_several_lines_has_its_own_message() -> None:
     (*_, first), (*_, last) = events.invalid
     assert "arrays" in first
     assert "arrays" not in last
+
+
+@pytest.mark.parametrize("blanks", [(",", ":"), (", ", ": "), ("\t,\n ", " : ")])
+@pytest.mark.parametrize(
+    "items", [[12, 345, 67], [-5, -12], [True, False], [12.5, 10], [None, 12], ["ab", "c"], []]
+)
+def test_lists_of_each_kind_of_item_are_those_of_the_event(
+    items: list[Any], blanks: tuple[str, str]
+) -> None:
+    event = {"a": 1.0, "f": items, "skipped": [items, {"x": items}, 12], "b": 2.0}
+    line = json.dumps(event, separators=blanks).encode()
+    names = sl.Names({"f": "list", "skipped": "ignore"})
+    made, events = JSONDecoder(names.fresh(), Fields(label=None), grow_always=True), Events()
+    made.decode([line] * 3, events)  # later records are read by the fields of the first
+    assert not events.invalid
+    row = names.read_event(event)
+    assert [events.row_of(k) for k in range(3)] == [row] * 3
+    assert made.reader.names() == names.names()
