@@ -86,6 +86,12 @@ def test_commands_name_the_option(
         assert (f"nearest: {PRESENT[role]}" in err) is told
 
 
+def test_weights_of_rows_to_solve(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("amount", "amounts"):
+        assert main(["solve", str(path), "--label", "y", "--l2", "0.1", "--weight", name]) == 0
+        assert ("'amounts' (--weight)" in capsys.readouterr().err) is (name == "amounts")
+
+
 def test_a_declared_field_without_features_is_named(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

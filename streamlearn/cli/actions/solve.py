@@ -35,10 +35,13 @@ from streamlearn.stream.formats.label_set import LabelSet
 from streamlearn.stream.sources.parts import SourcePart
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from streamlearn.cli.guessing import Guesses
     from streamlearn.cli.parsing import Options
     from streamlearn.features import Reader
     from streamlearn.hindsight import Solution, Step
+    from streamlearn.hindsight.sharded.agreement import Survey
     from streamlearn.hindsight.sharded.problem import LoadedShards
     from streamlearn.penalties import Penalty
     from streamlearn.stream import Decoder
@@ -69,9 +72,7 @@ def run(options: Options) -> int:
         intercept = has_intercept(loss, options)
         loaded = load_shards(shards, loss, penalty(options), host, fit_intercept=intercept)
         monitor = Monitor(time.perf_counter() - begun, options.seconds, quiet=options.json)
-        for survey in loaded.surveys:
-            for line in survey.examples:
-                sys.stderr.write(f"invalid: {line}\n")
+        report_rows(loaded.surveys, options)
         if not options.json:
             rows, features = loaded.rows, loaded.problem.features
             sys.stdout.write(f"{counted(rows, 'row')}, {counted(features, 'feature')}\n")
@@ -100,6 +101,18 @@ def run(options: Options) -> int:
         why = "the time limit" if monitor.spent else "interrupted"
         sys.stderr.write(f"streamlearn solve: {why}; this is the best solution so far\n")
     return INTERRUPTED if solution.interrupted and not monitor.spent else 0
+
+
+def report_rows(surveys: Sequence[Survey], options: Options) -> None:
+    """Print what may be wrong with the rows."""
+    for survey in surveys:
+        for line in survey.examples:
+            sys.stderr.write(f"invalid: {line}\n")
+    if options.weight is not None and all(one.weight == one.rows for one in surveys):
+        sys.stderr.write(
+            f"streamlearn solve: all events weigh 1; the field {options.weight!r} (--weight) may "
+            "be misspelled\n"
+        )
 
 
 def ordered(solution: Solution, settings: config.Config, loss: Any) -> Solution:
