@@ -11,6 +11,7 @@ import pytest
 from streamlearn.cli.main import main
 from streamlearn.cli.report import axes, panels
 from streamlearn.cli.report.charts import Chart
+from streamlearn.quality.ranking import groups_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,3 +103,13 @@ def test_the_least_important_fields_are_one_row(fields: int) -> None:
     names = [f"f{k}<" in panel.body for k in range(fields)]
     assert sum(names) == panels.MOST_FIELDS
     assert ("1 other field" in panel.body) == (fields > panels.MOST_FIELDS)
+
+
+def test_a_page_does_not_grow_with_the_events() -> None:
+    draw = np.random.default_rng(0)
+    sizes = []
+    for n in (1_000, 50_000):
+        scores, positive = draw.normal(size=n), draw.random(n) < 0.5
+        groups = groups_of(scores, positive, 1.0 / (1.0 + np.exp(-scores)), np.ones(n))
+        sizes.append(len(panels.roc(groups).body) + len(panels.recall(groups).body))
+    assert sizes[1] < 1.5 * sizes[0]

@@ -28,12 +28,12 @@ class Chart:
 
     def line(self, x: Array, y: Array, kind: str) -> None:
         """Add a line; `kind` is its class in the style sheet."""
-        keep = thinned(len(x))
-        points = self._points(np.asarray(x)[keep], np.asarray(y)[keep])
+        points = self._points(*few(x, y))
         self._marks.append(f'<polyline class="line {kind}" points="{points}"/>')
 
     def area(self, x: Array, y: Array, kind: str) -> None:
         """Add an area between a line and the x axis."""
+        x, y = few(x, y)
         base = np.full(2, self.y.low)
         points = f"{self._points(x, y)} {self._points(np.array([x[-1], x[0]]), base)}"
         self._marks.append(f'<polygon class="area {kind}" points="{points}"/>')
@@ -89,9 +89,10 @@ class Chart:
         return " ".join(f"{across:.1f},{down:.1f}" for across, down in self._places(x, y))
 
 
-def thinned(n: int) -> Array:
-    """Return the places of at most MOST_POINTS points out of n, with both ends."""
-    return np.unique(np.linspace(0, n - 1, min(n, MOST_POINTS)).astype(np.intp))
+def few(x: Array, y: Array) -> tuple[Array, Array]:
+    """Return at most MOST_POINTS of the points of a line, with both ends."""
+    keep = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_POINTS)).astype(np.intp))
+    return np.asarray(x)[keep], np.asarray(y)[keep]
 
 
 def bars(rows: Sequence[tuple[str, float]]) -> str:
