@@ -193,6 +193,12 @@ class RegressorQuality(Quality):
         self._predictions.add(predicted, weights, weights * predicted, weights * labels)
         self._residuals.add(predicted - labels, weights)
 
+    @property
+    def mean_and_spread(self) -> tuple[float, float]:
+        """The mean of the labels, and their standard deviation."""
+        mean, square = (self._sums / self.weight).tolist()
+        return self._origin + mean, math.sqrt(max(square - mean * mean, 0.0))
+
     def by_prediction(self) -> tuple[Array, Array, Array]:
         """Return weight, mean prediction and mean label in bins of equal weight."""
         _, (weights, predicted, labels) = self._predictions.used()
@@ -209,9 +215,9 @@ class RegressorQuality(Quality):
     def _facts(self, means: dict[str, float]) -> dict[str, float | None]:
         _, (weights, sums) = self.labels.used()
         labels = sums / weights
-        mean, square = self._sums / self.weight
-        variance = max(float(square - mean * mean), 0.0)
-        distances = np.abs(labels - (self._origin + mean))
+        mean, spread = self.mean_and_spread
+        variance = spread * spread
+        distances = np.abs(labels - mean)
         loss = self.model.objective.loss
         best = constant_loss(loss, labels, weights) if isinstance(loss, Loss) else None
         return {
@@ -220,7 +226,7 @@ class RegressorQuality(Quality):
             "MAE": means["absolute"],
             "mean's MAE": float(np.average(distances, weights=weights)),
             "RMSE": math.sqrt(means["squared"]),
-            "mean's RMSE": math.sqrt(variance),
+            "mean's RMSE": spread,
             "R2": 1.0 - means["squared"] / variance if variance else None,
         }
 

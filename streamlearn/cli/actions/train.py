@@ -39,13 +39,13 @@ from streamlearn.features import Names
 from streamlearn.features.fields import Ignore, Interaction
 from streamlearn.features.fields.spec import OTHERS
 from streamlearn.guesses import ROWS
-from streamlearn.quality import quality_of
+from streamlearn.quality import RegressorQuality, quality_of
 from streamlearn.quality.importance import field_of
 from streamlearn.stream import CSVDecoder
 from streamlearn.stream.sources.parts import SourcePart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.progressive import CurvePoint
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from streamlearn.estimators.scored_events import ScoredEvents
     from streamlearn.stream import Decoder, Source
 
+FAR = 200.0  # standard deviations of the labels: from there on their differences come late
 MAX_COLUMNS = 20  # of a table, in the summary
 COLUMNS = "{:>10} {:>10} {:>10} {:>12} {:>10} {:>10} {:>8}"  # 76 wide, for a terminal of 80
 HEADER = (
@@ -120,17 +121,8 @@ def report(
     for line in guesses.contradictions(trainer.dropped):
         warn(line)
     report_absent("train", trainer.batches[0].absent, options)
-    for name in without_features(trainer.model, options.field or ()):
-        warn(f"no event had a feature of the field {name!r} (--field)")
-    if options.positive and not trainer.positive and trainer.learned:
-        positives = " or ".join(map(repr, options.positive))
-        warn(f"no label is {positives} (--positive): all events were learned as negative")
-    if isinstance(trainer.model, LinearClassifier) and trainer.learned:
-        if not options.labels:
-            warn(spelling_hint(trainer.model.labels))
-        weighted = set(trainer.model.class_weight or {})
-        for label in sorted(weighted.difference(trainer.model.labels), key=str):
-            warn(f"no label is {label!r} (--class-weight)")
+    for hint in hints(trainer):
+        warn(hint)
     if isinstance(decoder, CSVDecoder) and not guesses.fields:
         facts["columns"] = columns(decoder.types, whole=options.json)
     if options.json:
@@ -142,6 +134,20 @@ def report(
     if held_out is not None:
         sys.stdout.write("\nheld out, with the model as it is now\n")
         show_facts(held_out)
+
+
+def offset_hint(mean: float, spread: float) -> str | None:
+    """Return a hint if labels are so far from 0 that differences of them are learned slowly.
+
+    >>> offset_hint(1e6, 50.0)
+    'the labels are far from 0 for their spread: 1e+06 ± 50; they are learned faster minus 1e+06'
+    """
+    if not 0.0 < FAR * spread < abs(mean):
+        return None
+    return (
+        f"the labels are far from 0 for their spread: {mean:.4g} ± {spread:.3g}; they are learned "
+        f"faster minus {mean:.4g}"
+    )
 
 
 def without_features(model: Model, declared: Iterable[str]) -> list[str]:
@@ -157,6 +163,26 @@ def without_features(model: Model, declared: Iterable[str]) -> list[str]:
     return sorted(
         name for name in names - given - {OTHERS} if not isinstance(reader.fields.get(name), silent)
     )
+
+
+def hints(trainer: Trainer) -> Iterator[str | None]:
+    """Yield what may be wrong with the options, and with the labels."""
+    model, options = trainer.model, trainer.options
+    for name in without_features(model, options.field or ()):
+        yield f"no event had a feature of the field {name!r} (--field)"
+    if not trainer.learned:
+        return
+    if options.positive and not trainer.positive:
+        positives = " or ".join(map(repr, options.positive))
+        yield f"no label is {positives} (--positive): all events were learned as negative"
+    if isinstance(trainer.quality, RegressorQuality):
+        yield offset_hint(*trainer.quality.mean_and_spread)
+    if isinstance(model, LinearClassifier):
+        if not options.labels:
+            yield spelling_hint(model.labels)
+        weighted = set(model.class_weight or {})
+        for label in sorted(weighted.difference(model.labels), key=str):
+            yield f"no label is {label!r} (--class-weight)"
 
 
 def columns(types: dict[str, str], *, whole: bool) -> dict[str, str]:
