@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from streamlearn import config
 from streamlearn.daemon.absent_fields import AbsentFields, field_hint
 from streamlearn.daemon.label_monitor import Spellings, label_hint
@@ -66,6 +68,7 @@ class Pass:
         self.at_point = False
         self.records = self.events = self.invalid = 0
         self.absent = AbsentFields(decoder)
+        self.positive = 0  # events whose label is the second one, such as True
         self.examples: list[str] = []
         self.latest: Sequence[bytes | None] = ()  # the records of the last batch
 
@@ -131,6 +134,7 @@ class Pass:
         self.events += len(events)
         self.absent.add(events)
         self.invalid += len(events.invalid)
+        self.positive += int(np.count_nonzero(events.labels == 1.0))
 
     def _place(self, records: Records, index: int) -> str:
         """Return file and line number of a record."""
@@ -185,6 +189,15 @@ def no_labels(decoder: Decoder, events: int, options: Options) -> str:
         f"none of {events:,} events has the label field {found['field']!r}{whose}; "
         f"name it with --label FIELD{near}"
     )
+
+
+def report_positive(command: str, positive: int, options: Options) -> None:
+    """Print a note if none of --positive is the label of an event; `positive` have one."""
+    if options.positive and not positive:
+        values = " or ".join(map(repr, options.positive))
+        sys.stderr.write(
+            f"streamlearn {command}: no label is {values} (--positive): all count as negative\n"
+        )
 
 
 def regression_hint(events: Events) -> str | None:

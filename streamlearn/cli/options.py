@@ -25,6 +25,11 @@ def add_json(parser: CommandParser) -> None:
 def add_model(parser: CommandParser) -> None:
     """Add a saved model, or one learner of a daemon's checkpoints."""
     parser.add_argument("model", metavar="MODEL", help="a model file or a daemon's checkpoint.path")
+    add_checkpoint_learner(parser)
+
+
+def add_checkpoint_learner(parser: CommandParser) -> None:
+    """Add which learner of a daemon's checkpoints is meant."""
     parser.add_argument("--learner", metavar="NAME", help="the learner, in a checkpoint.path")
 
 

@@ -65,7 +65,8 @@ def settings(
     if getattr(options, "hash", None) is not None:
         given |= {"features.kind": "hashing", "features.bits": options.hash}
     given = {key: value for key, value in given.items() if value is not None}
-    if given.get("format.decimal") == "," and "format.delimiter" not in given | saved:
+    csv = given.get("format.kind", saved.get("format.kind")) == "csv"
+    if csv and given.get("format.decimal") == "," and "format.delimiter" not in given | saved:
         given["format.delimiter"] = ";"  # as spreadsheets write decimal commas
     source: dict[str, Any] = {"kind": "file", "paths": options.files}
     if options.files == ["-"]:
@@ -160,9 +161,13 @@ def class_weights(texts: list[str] | None) -> dict[str, float] | None:
     """
     if not texts:
         return None
-    found = {}
+    found: dict[str, float] = {}
     for text in texts:
         label, sign, weight = text.rpartition("=")
+        if label in found:
+            raise ValueError(
+                f"--class-weight {text}: the label has a weight already, {label}={found[label]:g}"
+            )
         try:
             found[label] = float(weight)
         except ValueError:
@@ -185,7 +190,9 @@ def declared_fields(texts: list[str] | None) -> dict[str, str] | None:
         names, sign, kind = text.partition("=")
         if not sign or not names.strip():
             raise ValueError(f"--field {text}: expected NAME=KIND, such as user_id=category")
-        found |= dict.fromkeys([name.strip() for name in names.split(",")], kind.strip())
+        for name in (part.strip() for part in names.split(",")):
+            if found.setdefault(name, kind.strip()) != kind.strip():
+                raise ValueError(f"--field {text}: {name} is already declared as {found[name]}")
     return found
 
 

@@ -249,6 +249,7 @@ def models(
             *exclusive_keys(learner, path),
             *expressions(learner, path),
             *label_keys(learner, format, path),
+            *random_keys(learner, path),
         ]
         yield from problems
         if problems:
@@ -318,6 +319,13 @@ def exclusive_keys(learner: LearnerConfig, path: str) -> Problems:
             yield ConfigProblem(f"{path}.{name}", f"cannot be combined with `{whole}`; remove it")
     if learner.start is not None and not Path(learner.start).is_file():
         yield ConfigProblem(f"{path}.start", f"no such file: {learner.start}")
+
+
+def random_keys(learner: LearnerConfig, path: str) -> Problems:
+    """Check that a seed is of something random."""
+    described = learner.model is None and learner.start is None
+    if learner.seed is not None and learner.average != "random" and described:
+        yield ConfigProblem(f"{path}.seed", 'requires average = "random"')
 
 
 def expressions(learner: LearnerConfig, path: str) -> Problems:

@@ -680,7 +680,7 @@ class RunConfig(Section, frozen=True):
     """When the daemon exits."""
 
     until: Annotated[
-        str | None,
+        str | int | None,
         about(
             '"end", a number of events, or an ISO 8601 time; if not set, runs until it is stopped '
             "or standard input ends; at the end of files it waits to be stopped"

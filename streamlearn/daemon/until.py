@@ -97,14 +97,15 @@ class UntilTime(Until):
         return all(where in self._finished or lag == 0 for where, lag in lags.items())
 
 
-def parse_until(text: str | None) -> Until:
-    """Parse the value of `--until`.
+def parse_until(value: str | int | None) -> Until:
+    """Parse the value of `--until`, or of run.until.
 
-    >>> type(parse_until("end")).__name__, parse_until("100").remaining
-    ('UntilEnd', 100)
+    >>> type(parse_until("end")).__name__, parse_until("100").remaining, parse_until(100).remaining
+    ('UntilEnd', 100, 100)
     """
-    if text is None:
+    if value is None:
         return Until()
+    text = str(value)
     if text == "end":
         return UntilEnd()
     if text.isdigit():

@@ -16,6 +16,7 @@ from streamlearn.cli import chart
 from streamlearn.cli.decoded_batches import (
     Pass,
     report_absent,
+    report_positive,
     require_labels,
     spelling_hint,
 )
@@ -116,11 +117,7 @@ class Contender:
 
 def run(options: Options) -> int:
     """Learn the files, and show the comparison."""
-    for option in ("png", "html"):
-        path = getattr(options, option)
-        if path is not None:
-            chart.require_matplotlib()
-            require_writable(path, f"--{option}", options.files)
+    require_outputs(options)
     on_all = bool(options.ray or options.shards)
     if on_all:
         refuse_standard_input(options)
@@ -167,10 +164,22 @@ def run(options: Options) -> int:
     events = max(one.loss.events for one in entries)
     if not interrupted:
         require_labels(settings, batches.events, events, decoder, options)
+        report_positive("evaluate", batches.positive, options)
         present(entries, options)
         return 0
     present_if_any(entries, options)
     return INTERRUPTED
+
+
+def require_outputs(options: Options) -> None:
+    """Raise ValueError unless --png and --html can be written."""
+    for option in ("png", "html"):
+        path = getattr(options, option)
+        if path is not None:
+            chart.require_matplotlib()
+            require_writable(path, f"--{option}", options.files)
+    if options.png is not None and options.png == options.html:
+        raise ValueError(f"--html: {options.html} is already used for --png; use another name")
 
 
 def present_if_any(entries: list[Contender], options: Options) -> None:
@@ -264,6 +273,11 @@ def models(options: Options, task: str) -> dict[str, Model]:
             found[text] = parse(text, kind)
     if not found:
         raise ValueError("--learners: expected at least one")
+    if given and not any(text.partition("(")[0].strip() in known_classes(Rule) for text in found):
+        raise ValueError(
+            f"--{next(iter(given))} is for learners given as rules, such as AdaGrad; "
+            "a preset has its own"
+        )
     return found
 
 

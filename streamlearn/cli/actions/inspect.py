@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlearn.cli import saved_models
-from streamlearn.cli.tables import show, show_facts, show_json
+from streamlearn.cli.tables import counted, show, show_facts, show_json
 from streamlearn.config.expressions import unparse
 from streamlearn.estimators.classifier import LinearClassifier
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from streamlearn.cli.saved_models import Model
     from streamlearn.estimators.linear import Contribution, Event
     from streamlearn.stream.formats.label_set import LabelSet
+
+TOP = 20  # weights that are shown
 
 
 def run(options: Options) -> int:
@@ -34,13 +36,13 @@ def run(options: Options) -> int:
         )
         return 0
     facts = {**about(model), **made(notes)}
-    weights = largest(model, options.top)
+    weights = largest(model, options.top or TOP)
     history = notes.get("history", [])
     if options.json:
         show_json({**facts, "weights": weights, "history": history})
         return 0
     show_facts(facts)
-    for title, rows in (("history", history), (f"{options.top} largest weights", weights)):
+    for title, rows in (("history", history), (f"{options.top or TOP} largest weights", weights)):
         if rows:
             sys.stdout.write(f"\n{title}\n")
             show(rows)
@@ -113,6 +115,8 @@ def explain(model: Model, event: Event, labels: LabelSet, options: Options) -> N
         score = score[prediction if prediction in model.outputs else model.outputs[0]]
     rows = [row(one) for one in model.explain_one(event)]
     facts |= {"score": score, "sum": sum(one["adds"] for one in rows)}
+    others = [] if options.top is None else rows[options.top :]
+    rows = rows[: options.top]
     if options.json:
         show_json({**facts, "contributions": rows})
         return
@@ -121,6 +125,9 @@ def explain(model: Model, event: Event, labels: LabelSet, options: Options) -> N
         sys.stdout.write("the rule clips scores to the range of the labels seen\n")
     sys.stdout.write("\n")
     show(rows)
+    if others:
+        total = sum(one["adds"] for one in others)
+        sys.stdout.write(f"and {counted(len(others), 'feature')} more, which add {total:.4g}\n")
 
 
 def row(one: Contribution) -> dict[str, Any]:

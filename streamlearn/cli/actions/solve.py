@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 import streamlearn
 from streamlearn import config
+from streamlearn.cli.decoded_batches import report_positive
 from streamlearn.cli.guessing import understand, with_delimiter
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.cli.sharding import Opening, chosen_host, divided, refuse_standard_input
@@ -23,6 +24,7 @@ from streamlearn.config.files import require_writable
 from streamlearn.core.nearest import nearest
 from streamlearn.daemon import build
 from streamlearn.estimators.fixed import fixed_model
+from streamlearn.features.fields import Ignore
 from streamlearn.hindsight import METHODS
 from streamlearn.hindsight.sharded.problem import load_shards
 from streamlearn.hindsight.solve import solve_problem
@@ -97,6 +99,7 @@ def run(options: Options) -> int:
     else:
         shown = {name: value for name, value in facts.items() if value != []}  # no labels
         show_facts(shown, before="\n")
+    report_positive("solve", not solution.labels or True in solution.labels, options)
     if solution.interrupted:
         why = "the time limit" if monitor.spent else "interrupted"
         sys.stderr.write(f"streamlearn solve: {why}; this is the best solution so far\n")
@@ -156,7 +159,8 @@ def has_intercept(loss: Any, options: Options) -> bool:
 
 
 def with_group(settings: config.Config, loss: Any, options: Options) -> config.Config:
-    """Return settings that read the group of each row as its id."""
+    """Return settings that read the group of each row as its id; the id stays no feature."""
+    table, features = settings.format, settings.features
     if options.group is None:
         return settings
     if not isinstance(loss, MultivariateLoss) or not loss.takes_groups:
@@ -164,7 +168,9 @@ def with_group(settings: config.Config, loss: Any, options: Options) -> config.C
             f"--group: {loss!r} has no groups; leave it out, or use --loss with one of "
             f"{', '.join(losses_of_groups())}"
         )
-    return replace(settings, format=replace(settings.format, id=options.group))
+    if table.id is not None and table.id != options.group:
+        features = replace(features, fields=features.fields | {table.id: str(Ignore())})
+    return replace(settings, format=replace(table, id=options.group), features=features)
 
 
 def is_of_all_rows(loss: Any) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.cli import report, saved_models, waiting
-from streamlearn.cli.decoded_batches import Pass, report_absent, require_labels
+from streamlearn.cli.decoded_batches import Pass, report_absent, report_positive, require_labels
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.seen_fields import SeenFields
 from streamlearn.cli.tables import show, show_facts, show_json
@@ -73,6 +73,7 @@ def run(options: Options) -> int:
     for line in tested.batches.examples:
         sys.stderr.write(f"invalid: {line}\n")
     require_labels(settings, tested.batches.events, tested.quality.events, decoder, options)
+    report_positive("test", tested.batches.positive, options)
     if options.report is not None:
         title = f"{Path(options.model).name} on {', '.join(map(brief, options.files))}"
         page = report.page(title, tested, notes, options.command_line)

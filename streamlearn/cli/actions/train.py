@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from streamlearn import config
 from streamlearn.cli import saved_models, waiting
 from streamlearn.cli.decoded_batches import (
@@ -21,6 +19,7 @@ from streamlearn.cli.decoded_batches import (
     no_labels,
     regression_hint,
     report_absent,
+    report_positive,
     require_labels,
     spelling_hint,
 )
@@ -123,6 +122,8 @@ def report(
     report_absent("train", trainer.batches[0].absent, options)
     for hint in hints(trainer):
         warn(hint)
+    if trainer.learned:
+        report_positive("train", trainer.batches[0].positive, options)
     if isinstance(decoder, CSVDecoder) and not guesses.fields:
         facts["columns"] = columns(decoder.types, whole=options.json)
     if options.json:
@@ -172,9 +173,6 @@ def hints(trainer: Trainer) -> Iterator[str | None]:
         yield f"no event had a feature of the field {name!r} (--field)"
     if not trainer.learned:
         return
-    if options.positive and not trainer.positive:
-        positives = " or ".join(map(repr, options.positive))
-        yield f"no label is {positives} (--positive): all events were learned as negative"
     if isinstance(trainer.quality, RegressorQuality):
         yield offset_hint(*trainer.quality.mean_and_spread)
     if isinstance(model, LinearClassifier):
@@ -223,7 +221,7 @@ def prepared(options: Options) -> Training:
     if options.resume is not None:
         if extra := arguments.model_options(options):
             raise ValueError(f"{extra[0]} cannot be used with --resume: the model keeps its own")
-        model, notes = saved_models.load(options.resume)
+        model, notes = saved_models.load(options.resume, options.learner)
         settings = arguments.settings(options, [], notes.get("format"))
         if "format" in notes and settings.format.positive != positive_of(notes):
             raise ValueError(
@@ -232,6 +230,8 @@ def prepared(options: Options) -> Training:
             )
         stop = training_records(settings, options)
         return Training(model, Guesses(settings), notes, part_of(settings, stop), stop)
+    if options.learner is not None:
+        raise ValueError("--learner is for --resume; --model and --rule describe a new model")
     settings = with_delimiter(arguments.settings(options, [table]), options)
     stop = training_records(settings, options)
     source = part_of(settings, stop)
@@ -275,7 +275,6 @@ class Trainer:
         self.dropped: dict[str, int] = {}  # values that did not fit their fields, by field
         self.bar: Bar | None = None
         self.seconds = 0.0
-        self.positive = 0  # events of the first pass whose label is True or 1
         self.warned = False  # about events without labels
 
     def begin(self, number: int, bar: Bar) -> None:
@@ -296,8 +295,6 @@ class Trainer:
             for events in batches:
                 if first and not curve.events and isinstance(self.model, LinearClassifier):
                     warn(regression_hint(events))
-                if first and options.positive:
-                    self.positive += int(np.count_nonzero(events.labels == 1.0))
                 wanted = self.model.score_measures if first else ("loss",)
                 scored = self.model.progressive_events(events, wanted)
                 for point in curve.add(scored.measures["loss"], events.weights):

@@ -22,7 +22,10 @@ def arguments(parser: CommandParser) -> None:
     """Add the arguments."""
     add_model(parser)
     parser.add_argument(
-        "--top", metavar="N", type=whole, default=20, help="number of weights (default: 20)"
+        "--top",
+        metavar="N",
+        type=whole,
+        help="number of weights (default: 20; with --why: all)",
     )
     parser.add_argument(
         "--why", metavar="EVENT.json", help="explain the prediction for this event; - reads stdin"

@@ -6,7 +6,14 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
-from streamlearn.cli.options import add_features, add_format, add_guess, add_json, add_learner
+from streamlearn.cli.options import (
+    add_checkpoint_learner,
+    add_features,
+    add_format,
+    add_guess,
+    add_json,
+    add_learner,
+)
 from streamlearn.cli.parsing import whole
 
 if TYPE_CHECKING:
@@ -38,7 +45,12 @@ def arguments(parser: CommandParser) -> None:
         help="test on the last records instead of learning them, such as last:20%% or last:5000",
     )
     parser.add_argument("--save", metavar="MODEL", help="write the model to this file")
-    parser.add_argument("--resume", metavar="MODEL", help="continue training this model")
+    parser.add_argument(
+        "--resume",
+        metavar="MODEL",
+        help="continue training this model, a file or a daemon's checkpoint.path",
+    )
+    add_checkpoint_learner(parser)
     parser.add_argument(
         "--progress",
         metavar="STEP",

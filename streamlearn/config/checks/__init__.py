@@ -18,6 +18,7 @@ from streamlearn.config.checks import (
     schemas,
     serving,
     sources,
+    telemetry,
 )
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ CHECKS: tuple[Callable[..., Problems], ...] = (
     *outputs.CHECKS,
     *fleet.CHECKS,
     *serving.CHECKS,
+    *telemetry.CHECKS,
 )
 
 

@@ -30,7 +30,7 @@ def delimiter(format: FormatConfig) -> Problems:  # noqa: A002 - the table's nam
         checked(format.delimiter)
     except ValueError as error:
         yield ConfigProblem("format.delimiter", str(error))
-    if format.delimiter == format.decimal == ",":
+    if format.kind == "csv" and format.delimiter == format.decimal == ",":
         yield ConfigProblem(
             "format.decimal",
             "is also the delimiter: set another one (format.delimiter, --delimiter)",

@@ -171,14 +171,15 @@ def run_until(source: Source, run: RunConfig) -> Problems:
     """Check that the end of the run can be reached."""
     if run.until is None:
         return
-    if run.until == "end":
+    until = str(run.until)
+    if until == "end":
         if isinstance(source, SyntheticSourceConfig) and source.events is None:
             yield ConfigProblem("run.until", "the source never ends; set source.events")
         if isinstance(source, FileSourceConfig) and source.follow:
             yield ConfigProblem("run.until", "a followed file never ends; use follow = false")
-    elif not run.until.isdigit():
-        yield from time("run.until", run.until, '"end", a number of events, or ')
-    elif int(run.until) == 0:
+    elif not until.isdigit():
+        yield from time("run.until", until, '"end", a number of events, or ')
+    elif int(until) == 0:
         yield ConfigProblem("run.until", "expected at least 1 event")
 
 
