@@ -32,8 +32,8 @@ def made(seed: int) -> Log:
     return log
 
 
-def backlog(log: Mapping[Partition, Sequence[Sequence[int]]]) -> Backlog:
-    waiting = Backlog(by_time=True)
+def backlog(log: Mapping[Partition, Sequence[Sequence[int]]], *, by_time: bool = True) -> Backlog:
+    waiting = Backlog(by_time=by_time)
     for where, chunks in log.items():
         at = 0
         for times in chunks:
@@ -107,3 +107,21 @@ def test_runs_are_the_records_in_their_order(seed: int) -> None:
         told += [(where, i) for i in range(at.get(where, 0), end)]
         at[where] = end
     assert told == found(polled)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_without_times_each_record_is_taken_once_as_many_as_are_wanted(seed: int) -> None:
+    draw, log = random.Random(seed), made(seed)
+    waiting = backlog(log, by_time=False)
+    left = {where: sum(map(len, chunks)) for where, chunks in log.items()}
+    at = dict.fromkeys(left, 0)
+    while any(left.values()):
+        most, before = draw.choice([1, 2, 3, 10, 1000]), dict(left)
+        taken: dict[Partition, int] = dict.fromkeys(left, 0)
+        for one in waiting.take(most):
+            assert list(one.offsets) == list(range(at[one.partition], one.end))
+            at[one.partition] = one.end
+            taken[one.partition] += len(one.offsets)
+            left[one.partition] -= len(one.offsets)
+        assert sum(taken.values()) == min(most, sum(before.values()))
+    assert set(left.values()) <= {0}
