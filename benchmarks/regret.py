@@ -10,8 +10,8 @@ accuracy: estimates from a memory of a tenth of the set, compared with a solve o
 several seeds, in percent of the progressive loss. The bracket should be at most 3% wide, the
 estimate within 1%, and the truth inside for 19 of 20 seeds. Where the sample cannot say so much,
 the regret is unknown. "by chance" is how wide the bracket would be if the best fixed model were
-known and only its loss had to be estimated from a tenth of the events: four standard errors. With
-uniform samples no method can do better but by luck.
+known and only its loss had to be estimated from a tenth of the events: four standard errors with
+the cells of the learner's scores.
 
 A tracker must at least sum the loss of every event. A logistic loss, an exp and a log1p (column
 "bare loss": a loop over its values), would be 15% of a row of 14 features of Pegasos or dual
@@ -37,7 +37,8 @@ import numpy as np
 import streamlearn as sl
 from benchmarks import data
 from streamlearn.regret.comparator import costs, sample_from_snapshot
-from streamlearn.regret.findings import STDERRS, regression
+from streamlearn.regret.findings import STDERRS
+from streamlearn.regret.strata import Strata
 
 L, P, R = sl.losses, sl.penalties, sl.rules
 MEMORY = 500_000  # bytes; about 10,000 events
@@ -202,15 +203,14 @@ def tracked(make: Callable[[], Any], X: Any, y: Any, memory: int | None, seed: i
 def by_chance(ledger: Any) -> float:
     """Return the width of a bracket of the known best model's objective on a tenth of the events.
 
-    The learner's losses, whose sum is known, explain a part, as in the estimates.
+    The cells of the learner's scores explain a part, as in the estimates.
     """
     best, sums = ledger.findings.minimum.solution, ledger.sums
     snapshot = ledger.shared.reservoir.snapshot()
     sample = sample_from_snapshot(snapshot, sums.events, ledger.task, best.w.shape[-1])
-    paid = costs(sample, ledger.task, best)
-    losses = sums.samples()[1].astype(float)
-    error = regression(paid, losses, sums.progressive_loss, sums.events)[1]
-    return float(2.0 * STDERRS * sums.events * error * np.sqrt(10.0 * (1.0 - 0.1)))
+    strata = Strata(sums.cells.samples()[1], sample.weights, sums.cell_weights())
+    error = strata.error(costs(sample, ledger.task, best).losses)
+    return float(2.0 * STDERRS * error * np.sqrt(10.0 * (1.0 - 0.1)))
 
 
 def accuracy(directory: Path, sets: Sequence[str], seeds: int) -> None:

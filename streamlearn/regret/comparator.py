@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from streamlearn.core.arrays import Array
     from streamlearn.hindsight import Solution, Step
+    from streamlearn.regret.strata import Strata
 
 # Without a penalty the best fixed model may be infinitely large. It pays 1/2 |u|^2 once for the
 # whole stream, as with a standard normal prior of its weights.
@@ -49,6 +50,7 @@ class Sample:
     """Rows of a stream of `events` events: all, or a uniform sample.
 
     The rows before each of `ends` are a uniform sample too; the last end is that of all rows.
+    strata: how the rows are distributed, and all events.
     """
 
     X: Any
@@ -57,6 +59,7 @@ class Sample:
     events: float
     positions: Array
     ends: list[int]
+    strata: Strata | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -77,7 +80,13 @@ class Sample:
         )
         rows = slice(start, stop)
         return Sample(
-            X, self.y[rows], self.weights[rows], self.events, self.positions[rows], [stop - start]
+            X,
+            self.y[rows],
+            self.weights[rows],
+            self.events,
+            self.positions[rows],
+            [stop - start],
+            None if self.strata is None else self.strata.part(rows),
         )
 
 
@@ -206,11 +215,17 @@ def minimum_of(solution: Solution, rows: int, weight: float, budget: Budget) -> 
     return Minimum(solution, rows, value, below, above, not solution.interrupted)
 
 
-def costs(sample: Sample, task: ComparatorTask, u: Any) -> Array:
-    """Return the objective of fixed weights, a Solution, at each row."""
+@dataclass(frozen=True)
+class FixedCosts:
+    """What fixed weights pay: the losses at the rows of a sample, and Psi at each event."""
+
+    losses: Array
+    charge: float
+
+
+def costs(sample: Sample, task: ComparatorTask, u: Any) -> FixedCosts:
+    """Return what fixed weights, a Solution, pay at each row."""
     problem = hindsight_problem(sample, task)
     w = problem.start(u)
     losses = np.asarray(task.loss.value(problem.risk.scores(w), sample.y))
-    charge = task.charge(sample.events).value(problem.penalized(w))
-    result: Array = sample.weights * losses + charge
-    return result
+    return FixedCosts(losses, task.charge(sample.events).value(problem.penalized(w)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from streamlearn.regret.all_events import minimize_shards
@@ -24,6 +24,7 @@ from streamlearn.regret.comparator import (
 )
 from streamlearn.regret.findings import Findings, SampledCosts, findings_of_all
 from streamlearn.regret.nested import Nested, solved
+from streamlearn.regret.strata import Strata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -183,6 +184,9 @@ class Comparison:
             return
         if not sample.complete:
             gap = max(gap, COARSE * abs(work.members[0].progressive_loss) / work.weight)
+            strata = work.strata(sample)
+            weights = strata.calibrated() * (len(sample) / sample.events)
+            sample = replace(sample, weights=weights, strata=strata)
         nested: Nested | None = None
         for found in solved(sample, work.task, self.best, gap=gap, budget=budget):
             unknown = any(one is None or one.regret is None for one in self.findings)
@@ -210,6 +214,14 @@ class Work:
     task: ComparatorTask
     members: list[ComparedLearner]
     memory_bytes: int | None
+
+    def strata(self, sample: Sample) -> Strata:
+        """Return the strata by the scores of the best learner of all events; one without any."""
+        whole = (self.events, self.weight)
+        members = [one for one in self.members if (one.events, one.weight) == whole]
+        best = min(members, key=lambda one: one.progressive_loss, default=None)
+        found = None if best is None else best.strata_of(sample)
+        return found or Strata.single(sample.weights, self.weight)
 
     def sample(self) -> Sample:
         """Read the rows, and release the snapshot."""

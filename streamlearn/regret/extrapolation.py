@@ -18,8 +18,7 @@ import math
 from dataclasses import dataclass
 
 SETTLED = 0.5  # the decay of a well-determined fit
-LARGEST = 0.98
-PROVED = 0.5  # the share of the settled correction in the upper end of a bracket
+SMALLEST, LARGEST = 0.25, 0.98
 
 
 def growth(decay: float, doublings: float) -> float:
@@ -36,14 +35,17 @@ def growth(decay: float, doublings: float) -> float:
 class Correction:
     """What to add to the minimum over n of N events, scaled by N / n.
 
-    least: half of the correction of a well-determined fit
-    middle: the estimate
-    doubt: how far from it the correction may be, beyond chance
+    The growth goes on falling as it does now, or as that of a well-determined fit: `least` is the
+    smaller and `most` the larger correction.
     """
 
     least: float
-    middle: float
-    doubt: float
+    most: float
+
+    @property
+    def middle(self) -> float:
+        """The estimate."""
+        return 0.5 * (self.least + self.most)
 
 
 def correction(excess: float, earlier: float | None, rows: int, events: float) -> Correction:
@@ -52,10 +54,9 @@ def correction(excess: float, earlier: float | None, rows: int, events: float) -
     If it is 0 in the half, nothing can be said about the decay.
     """
     scale, doublings = events / rows * max(excess, 0.0), math.log2(events / rows)
-    settled = scale * growth(SETTLED, doublings)
     if earlier is None or earlier <= 0.0:
         decay = SETTLED if excess <= 0.0 else LARGEST
     else:
-        decay = min(max(excess / earlier, SETTLED), LARGEST)
-    slow = scale * growth(decay, doublings)
-    return Correction(PROVED * settled, 0.5 * (settled + slow), 0.5 * (slow - settled))
+        decay = min(max(excess / earlier, SMALLEST), LARGEST)
+    least, most = sorted((growth(decay, doublings), growth(SETTLED, doublings)))
+    return Correction(scale * least, scale * most)

@@ -15,17 +15,16 @@ from scipy.special import ndtri
 from streamlearn.regret.comparator import Minimum, costs
 from streamlearn.regret.extrapolation import correction
 from streamlearn.regret.member import FixedModel
+from streamlearn.regret.strata import Strata
 
 if TYPE_CHECKING:
-    from streamlearn.core.arrays import Array
-    from streamlearn.regret.comparator import ComparatorTask, Sample
+    from streamlearn.regret.comparator import ComparatorTask, FixedCosts, Sample
     from streamlearn.regret.member import ComparedLearner
     from streamlearn.regret.nested import Nested
 
 STDERRS = 2.0  # by which each end of a bracket is wider than its estimate
 WIDEST = 0.1  # a bracket wider than this share of the objective says too little,
 WIDEST_OF_REGRET = 0.25  # unless the regret is far larger
-TYPICAL = 4.0  # standard errors by which a mean of losses may be off
 DOUBT = 0.02  # the largest doubt about the estimate, as a share of the objective
 SPARE = 1.25  # by which the memory that would do is larger than the estimate
 FEW = 2_000  # rows, when nothing better is known
@@ -67,22 +66,25 @@ class SampledCosts:
         self.weight = weight  # of all events
         self.memory_bytes = memory_bytes
         best = nested.minimum
-        self.best_costs = costs(sample.part(0, best.rows), task, best.solution)
-        self.half_costs: Array | None = None
-        # costs at all rows of models that were fitted to the first `fitted` of them
-        self.candidates: list[tuple[int, Array]] = []
-        if sample.complete:
+        if sample.strata is None:
             return
-        if nested.half is not None:
-            found = costs(sample, task, nested.half.solution)
-            self.half_costs = found[nested.half.rows : best.rows]
-            self.candidates.append((nested.half.rows, found))
+        self.strata = sample.strata
+        solved = sample.part(0, best.rows)
+        self.best_losses = costs(solved, task, best.solution).losses
+        # models with the rows that they were fitted to
+        self.halves: list[tuple[slice, FixedCosts]] = []
+        self.candidates: list[tuple[slice, FixedCosts]] = []
+        if nested.halves is not None:
+            middle = nested.halves[0].rows
+            parts = slice(middle), slice(middle, best.rows)
+            for own, half in zip(parts, nested.halves, strict=True):
+                self.halves.append((own, costs(solved, task, half.solution)))
         if best.rows < len(sample):
-            self.candidates.append((best.rows, costs(sample, task, best.solution)))
+            own = slice(0, best.rows)
+            self.candidates.append((own, costs(sample, task, best.solution)))
         fixed = [member.candidate for member in members if member.candidate is not None]
-        self.candidates += [(0, costs(sample, task, u)) for u in fixed]
         zero = FixedModel(np.zeros_like(best.solution.w), 0.0 * np.asarray(best.solution.intercept))
-        self.candidates.append((0, costs(sample, task, zero)))
+        self.candidates += [(slice(0), costs(sample, task, u)) for u in (*fixed, zero)]
 
     def findings(self, member: ComparedLearner) -> Findings:
         """Return the regret of a member."""
@@ -108,21 +110,24 @@ class SampledCosts:
             return Findings(**common, why_unknown=reason)
         n = nested.minimum.rows
         fixed = correction(nested.excess, nested.earlier, n, N)
-        inside, stderr = self._optimum(member, n)
-        # the excess is half a chi-square sum in units of twice the mean loss
-        noise = N / n * math.sqrt(2.0 * max(nested.excess, 0.0) * abs(inside) / N)
-        stderr = math.hypot(stderr, member.stderr, noise)
-        slack = N / n * nested.minimum.slack
-        high = member.objective - (inside - slack + fixed.least) + STDERRS * stderr
-        low = self._low(member)
-        regret = min(max(member.objective - inside - fixed.middle, low), high)
+        inside = N / n * nested.minimum.value
+        stderr = math.hypot(self._error_inside(), member.stderr)
+        noise = self._noise() / nested.excess if nested.excess > 0.0 else 0.0
+        slack, seen = N / n * nested.minimum.slack, member.objective - inside
+        low = seen - fixed.most - STDERRS * math.hypot(stderr, noise * fixed.most) - slack
+        low = max(low, self._low(member))
+        high = seen - fixed.least + STDERRS * math.hypot(stderr, noise * fixed.least) + slack
+        high = max(low, high)
+        regret = min(max(seen - fixed.middle, low), high)
+        stderr = math.hypot(stderr, noise * fixed.middle)
         size = abs(member.objective)
+        doubt = 0.5 * (fixed.most - fixed.least)
         allowed = max(WIDEST * size, WIDEST_OF_REGRET * abs(regret))
-        if not (high - low <= allowed and fixed.doubt <= DOUBT * size):
+        if not (high - low <= allowed and doubt <= DOUBT * size):
             if not nested.last:
                 return Findings(**common, why_unknown=MORE_TIME)
-            chance = STDERRS * 2.0 * stderr
-            excess = max((high - low - chance) / allowed, fixed.doubt / (DOUBT * size))
+            chance = 2.0 * STDERRS * stderr
+            excess = max((high - low - chance) / allowed, doubt / (DOUBT * size))
             rows = enough(n, N, max(excess, 0.0), chance / allowed)
             return Findings(**common, why_unknown=too_small(member, rows, n, self.memory_bytes))
         return Findings(
@@ -134,41 +139,55 @@ class SampledCosts:
             comparator=member.objective - regret,
         )
 
-    def _optimum(self, member: ComparedLearner, n: int) -> tuple[float, float]:
-        """Return the minimum over the first n rows, scaled to the stream, and its stderr.
+    def _error_inside(self) -> float:
+        """Return the standard error of the minimum over the solved rows, scaled to the stream.
 
-        The chance in the fit is that of the costs at the best model of the whole stream: less than
-        at rows that the model was not fitted to, more than at those it was fitted to.
+        It is that of the mean of the models of both halves, each at the rows of the other.
         """
-        losses = member.losses_of(self.sample)
-        known = None if losses is None else losses[:n]
-        paid, N = member.progressive_loss, self.sample.events
-        mean, error = regression(self.best_costs, known, paid, N)
-        if self.half_costs is not None:
-            start = n - len(self.half_costs)
-            other = None if known is None else known[start:]
-            outside = regression(self.half_costs, other, paid, N)[1]
-            outside *= math.sqrt(len(self.half_costs) / n)
-            error = math.hypot(error, outside) / math.sqrt(2.0)
-        middle = self.nested.minimum.value - self.nested.minimum.above
-        left = math.sqrt(max(0.0, 1.0 - n / N))
-        return N * (mean + middle / n), N * error * left
+        rows, N = self.nested.minimum.rows, self.sample.events
+        strata = self.strata.part(slice(rows))
+        if rows < len(self.sample):  # whose weights are those of the whole sample
+            strata = Strata.single(strata.weights, self.weight)
+        errors = [
+            strata.without(own).error(np.delete(paid.losses, own)) for own, paid in self.halves
+        ]
+        return 0.5 * math.hypot(*errors) * math.sqrt(max(0.0, 1.0 - rows / N))
+
+    def _noise(self) -> float:
+        """Return the standard error of the excess, half a sum of weighted chi-squares.
+
+        The weights are the eigenvalues of H^-1 C. The loss at a row differs between the fits to
+        half of the rows and to all of them, and the squares add up to those of the weights.
+        """
+        squares = 0.0
+        for own, paid in self.halves:
+            change = self.sample.weights[own] * (paid.losses[own] - self.best_losses[own])
+            squares += float(np.einsum("i,i->", change, change))
+        return math.sqrt(0.5 * squares)
 
     def _low(self, member: ComparedLearner) -> float:
         """Return the largest regret against a fixed model that is certain up to chance."""
-        z = -float(ndtri(0.5 * math.erfc(STDERRS / math.sqrt(2.0)) / len(self.candidates)))
-        losses, N = member.losses_of(self.sample), self.sample.events
-        lows = []
-        for fitted, cost in self.candidates:
-            fresh, rest = cost[fitted:], N - fitted
-            known = None if losses is None else losses[fitted:]
-            seen = 0.0 if losses is None else float(losses[:fitted].sum())
-            mean, error = regression(fresh, known, member.progressive_loss - seen, rest)
-            left = math.sqrt(max(0.0, 1.0 - len(fresh) / rest))
-            total = float(cost[:fitted].sum()) + rest * mean
-            chance = z * math.hypot(rest * error * left, member.stderr)
-            lows.append(member.objective - total - chance)
-        return max(lows)
+        found = [outside(self.strata, self.sample.events, *one) for one in self.candidates]
+        # the mean of two models, each at the rows of the other: all rows lower the chance
+        rows = self.strata.part(slice(self.nested.minimum.rows))
+        totals, errors = zip(
+            *(outside(rows, self.sample.events, *one) for one in self.halves), strict=True
+        )
+        found.append((0.5 * sum(totals), 0.5 * math.hypot(*errors)))
+        z = -float(ndtri(0.5 * math.erfc(STDERRS / math.sqrt(2.0)) / len(found)))
+        return max(
+            member.objective - total - z * math.hypot(error, member.stderr)
+            for total, error in found
+        )
+
+
+def outside(strata: Strata, events: float, own: slice, paid: FixedCosts) -> tuple[float, float]:
+    """Return the objective of a model that was fitted to its own rows, and its standard error."""
+    others, losses = strata.without(own), np.delete(paid.losses, own)
+    seen = float(strata.weights[own] @ paid.losses[own])
+    total = seen + float(others.calibrated() @ losses) + events * paid.charge
+    left = 1.0 - len(losses) / (events - len(strata.cells[own]))
+    return total, others.error(losses) * math.sqrt(max(0.0, left))
 
 
 def findings_of_all(
@@ -201,29 +220,6 @@ def certified(member: ComparedLearner, best: Minimum, common: dict[str, Any]) ->
         certified=member.exact,
         comparator=best.above,
     )
-
-
-def regression(
-    costs: Array, losses: Array | None, total: float, events: float
-) -> tuple[float, float]:
-    """Estimate the mean cost over all events, of which these are a sample, and its error.
-
-    The learner's losses at the same events, whose `total` over all events is known, explain part of
-    the chance ([Cochran77] chapter 7). They are not used if their mean is far off, because a few
-    huge losses, such as of the first events, are missing in the sample.
-    """
-    n = len(costs)
-    mean, residuals = float(costs.mean()), costs - costs.mean()
-    if losses is not None:
-        centered = losses - losses.mean()
-        square = float(np.einsum("i,i->", centered, centered))
-        off = float(losses.mean()) - total / events
-        if n * off * off < TYPICAL**2 * square / n:
-            slope = float(np.einsum("i,i->", residuals, centered)) / square
-            mean -= slope * off
-            residuals = residuals - slope * centered
-    variance = float(np.einsum("i,i->", residuals, residuals)) / max(n - 2, 1)
-    return mean, math.sqrt(variance / n)
 
 
 def enough(rows: int, events: float, systematic: float, chance: float) -> int:

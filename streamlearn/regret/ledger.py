@@ -135,7 +135,7 @@ class Ledger:
         """Return what a solve needs to know now."""
         sums = self.sums
         penalties, stderr, exact = sums.penalty_estimate()
-        positions, losses = sums.samples()
+        positions, cells = sums.cells.samples()
         return ComparedLearner(
             objective=sums.progressive_loss + penalties,
             progressive_loss=sums.progressive_loss,
@@ -144,7 +144,8 @@ class Ledger:
             events=sums.events,
             weight=sums.weight,
             positions=positions,
-            losses=losses,
+            cells=cells,
+            cell_weights=sums.cell_weights(),
             candidate=self.read_weights() if self.shared.reservoir.full else None,
         )
 

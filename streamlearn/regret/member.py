@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from streamlearn.regret.strata import Strata
+
 if TYPE_CHECKING:
     from streamlearn.core.arrays import Array
     from streamlearn.regret.comparator import Sample
@@ -31,14 +33,15 @@ class ComparedLearner:
     events: float
     weight: float
     positions: Array  # of sampled events
-    losses: Array  # there, weighted
+    cells: Array  # of the scores there
+    cell_weights: Array  # of all events
     candidate: FixedModel | None
 
-    def losses_of(self, sample: Sample) -> Array | None:
-        """Return the losses of the rows of a sample; None if some are unknown."""
+    def strata_of(self, sample: Sample) -> Strata | None:
+        """Return the strata of the rows of a sample; None if it was not given some of them."""
         at = np.searchsorted(self.positions, sample.positions)
-        if not len(self.positions) or at.max(initial=0) >= len(self.positions):
+        if at.max(initial=0) >= len(self.positions):
             return None
-        losses = self.losses[at].astype(float)
-        known = np.array_equal(self.positions[at], sample.positions) and np.isfinite(losses).all()
-        return losses if known else None
+        if not np.array_equal(self.positions[at], sample.positions):
+            return None
+        return Strata(self.cells[at], sample.weights, self.cell_weights)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Nested:
-    """The comparators of nested samples: of the largest one that was solved, and of its half."""
+    """The comparators of nested samples: of the largest one that was solved, and of its halves."""
 
     minimum: Minimum
-    half: Minimum | None = None
+    halves: tuple[Minimum, Minimum] | None = None  # the first and the second
     excess: float | None = None
     earlier: float | None = None  # the excess of the half, scaled to the whole
     last: bool = True  # whether this is the whole sample
@@ -45,7 +45,7 @@ def solved(
                 return
             excess = whole.value - half.value - rest.value
             earlier = None if result.excess is None else result.excess * end / half.rows
-            result = Nested(whole, half, excess, earlier, last=end == len(sample))
+            result = Nested(whole, (half, rest), excess, earlier, last=end == len(sample))
         yield result
         if budget.stopped or 2.0 * (time.monotonic() - began) > budget.left:
             return

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t
 from streamlearn.engine.row_learner cimport RowLearner
 from streamlearn.engine.watcher cimport Watcher
 from streamlearn.regret.reservoir cimport Reservoir
+from streamlearn.regret.score_cells cimport ScoreCells
 
 # Events since Psi(w) was read: the estimated sum of Psi over them, and its variance.
 cdef struct PenaltyGap:
@@ -14,11 +15,7 @@ cdef struct PenaltyGap:
 cdef class ProgressiveSums(Watcher):
     cdef readonly Reservoir reservoir
     cdef readonly bint records
-    # the losses of the sampled events: `sampled` of them, with their positions
-    cdef object place_array, loss_array
-    cdef int64_t* places
-    cdef float* sample_losses
-    cdef Py_ssize_t sampled, sample_room
+    cdef readonly ScoreCells cells
     # event k, from 0, has the position first + stride * k
     cdef int64_t first, stride
     # whether others have learned some of the events
@@ -47,6 +44,3 @@ cdef class ProgressiveSums(Watcher):
     cdef void set_penalty(self, double penalty) noexcept nogil
     cdef PenaltyGap gap_to(self, double penalty) noexcept nogil
     cdef double events_since_read(self) noexcept nogil
-    cdef void sample_loss(self, int64_t place, const double* y, double weight) noexcept nogil
-    cdef int make_sample_room(self) except -1
-    cdef int use_samples(self, places, losses) except -1

@@ -1,18 +1,17 @@
-"""The progressive sums of a learner over its events, and its losses of a uniform sample of them."""
+"""The progressive sums of a learner over its events, and the cells of its scores."""
 
 cimport cython
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint16_t
 from libc.math cimport INFINITY, NAN, fabs, isfinite, sqrt
 
 from streamlearn.engine.watcher cimport Watcher
 from streamlearn.losses.loss cimport MAX_PENDING, PendingEvents, Loss, VectorLoss
 from streamlearn.losses.loss_sum cimport add_sum, add_pending, loss_sum, sum_in_lanes, two_sum
 from streamlearn.regret.reservoir cimport at
+from streamlearn.regret.score_cells cimport ScoreCells, cell_of
 from streamlearn.core.row cimport Row
 
 import numpy as np
-
-from streamlearn.regret.reservoir import keys_of
 
 # Slots that are read in half a millisecond: while reading Psi(w) after every event takes no longer
 # in total, its sum is exact.
@@ -22,7 +21,7 @@ cdef double TOLERATED_ERROR = 0.05  # of the sum of Psi(w)
 
 @cython.final
 cdef class ProgressiveSums(Watcher):
-    """The progressive sums of a learner, and its losses of the events in a sample.
+    """The progressive sums of a learner, and the cells of its scores.
 
     It sees each event as the learner's watcher, or batches by `observe`. If the rule does not keep
     Psi(w_t) up to date, it is read after every event while that is cheap, then on a schedule that
@@ -30,7 +29,7 @@ cdef class ProgressiveSums(Watcher):
     `read_penalty` for penalties other than l1 and l2. `penalized`: whether Psi is not 0.
 
     Learners of the same events share a reservoir. One of them `records` the events; each keeps its
-    own losses, before learning, of the sampled events.
+    own scores, before learning, of the sampled events, as cells.
 
     Several processes that learn parts of a stream `begin` with positions of their own, and what
     they return as their `part` can `join` the sums of the whole.
@@ -47,76 +46,38 @@ cdef class ProgressiveSums(Watcher):
         self.outputs = 1
         self.reservoir = reservoir
         self.records = records
-        self.use_samples(np.empty(0, np.int64), np.empty(0, np.float32))
+        self.cells = ScoreCells(loss, reservoir)
 
     cdef void process(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil:
         cdef int few = self.losses.last.n
         cdef double weight = self.losses.last.weight[few - 1]
         cdef int64_t place = self.position(few - 1)
+        cdef double value = 0.0
+        cdef uint16_t cell
+        if self.scalar:
+            cell = self.cells.cell_at(&self.losses.last, few - 1)
+        else:
+            value = (<VectorLoss>self.loss).value_of(self.scores, outputs, y)
+            cell = cell_of(value, False)
         self.outputs = outputs
         self.needs_penalty = self.penalties[few - 1] == self.penalties[few - 1]  # no NaN: known
         if self.reservoir.has(place):
             if self.records:
                 self.reservoir.record(place, row, y, weight)
-            self.sample_loss(place, y, weight)
+            self.cells.sample(place, cell)
         if not self.needs_penalty and self.past + few >= self.next_penalty_read:
             self.sample_penalty()
         if not self.scalar:
-            self.add_value(weight * (<VectorLoss>self.loss).value_of(self.scores, outputs, y))
+            self.cells.add(cell, weight)
+            self.add_value(weight * value)
         elif few == MAX_PENDING:
+            self.cells.count(&self.losses.last)
             self.add_value((<Loss>self.loss).sum_pending(&self.losses.last))
         self.process_at = self.next_process_at()
 
     cdef int64_t position(self, Py_ssize_t pending) noexcept nogil:
         """Return the position of an event with so many pending ones before it."""
         return self.first + self.stride * (<int64_t>self.past + pending)
-
-    cdef void sample_loss(self, int64_t place, const double* y, double weight) noexcept nogil:
-        """Keep the loss of the last event, which is in the sample."""
-        cdef double value
-        if self.sampled == self.sample_room:
-            with gil:
-                try:
-                    self.make_sample_room()
-                except MemoryError:
-                    self.reservoir.failed = True
-                    return
-        if self.scalar:
-            value = (<Loss>self.loss).value_at(self.scores[0], y[0])
-        else:
-            value = (<VectorLoss>self.loss).value_of(self.scores, self.outputs, y)
-        self.places[self.sampled] = place
-        self.sample_losses[self.sampled] = <float>(weight * value)
-        self.sampled += 1
-
-    cdef int make_sample_room(self) except -1:
-        """Drop the losses of events that have left the sample, and get more memory if needed."""
-        places, losses = self.current_samples()
-        self.use_samples(places, losses)
-        return 0
-
-    cdef int use_samples(self, places, losses) except -1:
-        cdef Py_ssize_t n = len(places), more = n // 4 if self.reservoir.full else n
-        cdef Py_ssize_t room = max(n + more, 1024)
-        # New arrays, because the previous ones may be in use as a snapshot.
-        self.place_array, self.loss_array = np.empty(room, np.int64), np.empty(room, np.float32)
-        self.place_array[:n], self.loss_array[:n] = places, losses
-        self.places = <int64_t*>at(self.place_array)
-        self.sample_losses = <float*>at(self.loss_array)
-        self.sampled, self.sample_room = n, room
-        return 0
-
-    def current_samples(self):
-        """Return the positions in the sample and the weighted losses there."""
-        places, losses = self.samples()
-        if not self.reservoir.full:
-            return places, losses
-        kept = keys_of(places, self.reservoir.seed) <= np.uint64(self.reservoir.threshold)
-        return places[kept], losses[kept]
-
-    def samples(self):
-        """Return positions and the weighted losses there; all of the sample, and maybe others."""
-        return self.place_array[:self.sampled], self.loss_array[:self.sampled]
 
     cdef void add_value(self, double value) noexcept nogil:
         """Add the sum of the losses of the pending events."""
@@ -267,9 +228,15 @@ cdef class ProgressiveSums(Watcher):
         self.loss = loss
 
     def swap_classes(self):
-        """Swap the two classes in the sample; losses stay the same."""
+        """Swap the two classes in the sample and the cells; losses stay the same."""
+        cdef PendingEvents* last = &self.losses.last
+        cdef int i
         if self.records:
             self.reservoir.swap_classes()
+        self.cells.swap_classes()
+        for i in range(last.n):
+            last.score[i], last.label[i] = -last.score[i], -last.label[i]
+            last.slope[i] = -last.slope[i]
 
     # -- the parts of several processes ---------------------------------------------------------
 
@@ -292,7 +259,7 @@ cdef class ProgressiveSums(Watcher):
         self.exact = True
         self.needs_penalty = self.penalized
         self.next_penalty_read = 0.0 if self.penalized else INFINITY
-        self.use_samples(np.empty(0, np.int64), np.empty(0, np.float32))
+        self.cells.begin()
         if self.penalized:
             self.set_penalty(self.known_penalty())
 
@@ -303,14 +270,12 @@ cdef class ProgressiveSums(Watcher):
             "end": self.position(self.losses.last.n - 1) + 1, "events": self.events,
             "weight": self.weight,
             "outputs": self.outputs, "loss": self.progressive_loss, "penalty": total,
-            "stderr": stderr, "exact": exact, "samples": list(self.current_samples()),
+            "stderr": stderr, "exact": exact, "samples": list(self.cells.current_samples()),
+            "cells": self.cell_weights(),
         }
 
     def join(self, parts):
         """Add what other processes have learned meanwhile, and go on after their positions."""
-        places, losses = zip(self.current_samples(), *[part["samples"] for part in parts])
-        new = np.concatenate(places)
-        order = np.argsort(new, kind="stable")
         place = max([self.place] + [part["end"] for part in parts])
         if self.penalized:
             self.set_penalty(self.known_penalty())
@@ -323,7 +288,7 @@ cdef class ProgressiveSums(Watcher):
             self.penalty_past += part["events"]
             self.weight_past += part["weight"]
             self.outputs = max(self.outputs, part["outputs"])
-        self.use_samples(new[order], np.concatenate(losses)[order])
+        self.cells.join([part["cells"] for part in parts], [part["samples"] for part in parts])
         self.first, self.stride = place - <int64_t>self.events, 1
         self.joined, self.process_at = True, 0
 
@@ -348,6 +313,14 @@ cdef class ProgressiveSums(Watcher):
         if not self.scalar:
             return self.losses.sum + self.losses.rest
         return loss_sum(&self.losses, self.loss)
+
+    def cell_weights(self):
+        """Return the weight of all events in each cell of scores."""
+        cdef int i
+        weights = self.cells.weight_of_each()
+        for i in range(self.losses.last.n):
+            weights[self.cells.cell_at(&self.losses.last, i)] += self.losses.last.weight[i]
+        return weights
 
     def penalty_estimate(self):
         """Return the sum of Psi(w_t) over events, its standard error, and whether it is exact."""
@@ -382,7 +355,8 @@ cdef class ProgressiveSums(Watcher):
                 self.penalty_sum, self.penalty_rest, self.penalty_variance, self.penalty,
                 self.penalty_change, self.penalty_past, self.next_penalty_read, float(self.exact),
             ],
-            "samples": list(self.current_samples()),
+            "cells": self.cells.weight_of_each(),
+            "samples": list(self.cells.current_samples()),
         }
 
     def restore(self, state):
@@ -395,8 +369,7 @@ cdef class ProgressiveSums(Watcher):
             self.penalties[self.losses.last.n] = penalty
             add_pending(&self.losses, score, label, weight, slope)
             self.needs_penalty = penalty == penalty  # no NaN: known
-        places, losses = state["samples"]
-        self.use_samples(places, losses)
+        self.cells.restore(state["cells"], *state["samples"])
         self.process_at = 0
         (
             self.penalty_sum, self.penalty_rest, self.penalty_variance, self.penalty,

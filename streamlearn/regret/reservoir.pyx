@@ -22,7 +22,7 @@ import numpy as np
 
 cdef enum:
     SEGMENT = 1 << 19  # bytes
-    LOSS_BYTES = 12  # of a learner's loss, with its position
+    CELL_BYTES = 10  # of the cell of a learner's score, with its position
     SLACK = 8  # bytes that may be written after a row
     # how the values of a row are stored
     ONES = 0
@@ -266,10 +266,10 @@ cdef class Reservoir:
 
     @property
     def bytes(self):
-        """The memory in use, with the learners' losses."""
+        """The memory in use, with the cells of the learners' scores."""
         return (
             self.sealed_bytes + len(self.tail)
-            + LOSS_BYTES * self.learners * (self.rows + self.tail_rows)
+            + CELL_BYTES * self.learners * (self.rows + self.tail_rows)
         )
 
     @property

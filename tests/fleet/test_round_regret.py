@@ -79,7 +79,7 @@ def test_it_is_the_regret_of_the_workers_scores(
 
 
 def test_the_sample_of_all_workers_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each event once, by the smallest keys, with the losses of both learners."""
+    """Each event once, by the smallest keys, with the scores of both learners."""
     owner, trackers = tracked(20_000)
     learn_alone(owner, 50)
     learn_with_workers(owner, monkeypatch, 3)
@@ -91,10 +91,12 @@ def test_the_sample_of_all_workers_is_one(monkeypatch: pytest.MonkeyPatch) -> No
     assert 20 < len(rows["positions"]) < owner.counts.learned / 2
     assert len(set(rows["positions"].tolist())) == len(rows["positions"])
     for ledger in ledgers:
-        places, losses = ledger.sums.current_samples()
+        places, cells = ledger.sums.cells.current_samples()
         assert np.all(np.diff(places) > 0)
         assert set(rows["positions"].tolist()) <= set(places.tolist())
-        assert np.all(losses > 0.0)
+        weights = ledger.sums.cell_weights()
+        assert weights.sum() == pytest.approx(ledger.sums.weight)
+        assert np.all(weights[cells] > 0.0)
 
 
 def test_it_resumes_with_or_without_workers(monkeypatch: pytest.MonkeyPatch) -> None:

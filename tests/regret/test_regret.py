@@ -172,7 +172,7 @@ def test_events_and_rows_give_the_same_report() -> None:
     assert a.events == b.events
     assert a.progressive_loss == pytest.approx(b.progressive_loss, rel=1e-12)
     assert a.penalty_estimate() == pytest.approx(b.penalty_estimate(), rel=1e-12)
-    for ours, theirs in zip(a.samples(), b.samples(), strict=True):
+    for ours, theirs in zip(a.cells.samples(), b.cells.samples(), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
     # the slots differ: names get theirs in the order in which they appear
     rows = [gather_rows(one.reservoir.snapshot()) for one in (a, b)]
@@ -416,7 +416,8 @@ def test_tracker_resumes_bit_for_bit() -> None:
     assert a.penalty_estimate() == b.penalty_estimate()
     assert a.reservoir.full
     assert_same(*(gather_rows(one.reservoir.snapshot()) for one in (a, b)))
-    for ours, theirs in zip(a.current_samples(), b.current_samples(), strict=True):
+    np.testing.assert_array_equal(a.cell_weights(), b.cell_weights())
+    for ours, theirs in zip(a.cells.current_samples(), b.cells.current_samples(), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -528,7 +529,7 @@ def test_non_finite_scores_do_not_count() -> None:
         values = 0.5 * (given[good] - 1.0) ** 2
         assert sums.events == np.count_nonzero(good)
         assert sums.progressive_loss == pytest.approx(values.sum(), rel=1e-12)
-        assert len(sums.samples()[0]) == np.count_nonzero(good)
+        assert len(sums.cells.samples()[0]) == np.count_nonzero(good)
 
 
 # -- curves ---------------------------------------------------------------------------------------

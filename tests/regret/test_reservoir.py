@@ -130,13 +130,13 @@ def test_a_snapshot_does_not_change() -> None:
     reservoir = Reservoir(10_000, 1)
     sums = observed(reservoir, 500)
     snapshot = reservoir.snapshot()
-    places, losses = sums.samples()
-    before, kept = gather_rows(snapshot), (places.copy(), losses.copy())
+    places, cells = sums.cells.samples()
+    before, kept = gather_rows(snapshot), (places.copy(), cells.copy())
     observed(reservoir, 5000, 500, sums)
     after = gather_rows(snapshot)
     for name, value in before.items():
         np.testing.assert_array_equal(value, after[name])
-    for ours, theirs in zip((places, losses), kept, strict=True):
+    for ours, theirs in zip((places, cells), kept, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
@@ -213,6 +213,7 @@ def test_parts_join_to_the_sample_and_the_sums_of_all(memory: int | None) -> Non
     observed(whole, 1600, 0, alone)
     assert (joined.events, joined.weight, joined.place) == (1600, 1600.0, 1600)
     assert joined.progressive_loss == pytest.approx(alone.progressive_loss, rel=1e-12)
+    np.testing.assert_array_equal(joined.cell_weights(), alone.cell_weights())
     rows = [gather_rows(one.snapshot()) for one in (owner, whole)]
     limit = min(owner.threshold, whole.threshold)
     for one, sums in zip(rows, (joined, alone), strict=True):
@@ -220,7 +221,7 @@ def test_parts_join_to_the_sample_and_the_sums_of_all(memory: int | None) -> Non
         kept = keys_of(one["positions"], 5) <= limit
         assert sorted(one["positions"][kept].tolist()) == expected
         np.testing.assert_array_equal(one["labels"][:, 0], one["positions"])
-        assert set(one["positions"].tolist()) <= set(sums.current_samples()[0].tolist())
+        assert set(one["positions"].tolist()) <= set(sums.cells.current_samples()[0].tolist())
     assert len(expected) > 50
     if memory is not None:
         assert owner.bytes < 1.2 * memory
