@@ -47,3 +47,18 @@ def test_scores_are_those_of_the_weights(tmp_path: Path, loss: Any, labels: list
     np.testing.assert_array_equal(again.coefficients(), model.coefficients())
     again.learn_one(event, labels[0] if labels else 1.0)
     assert not np.array_equal(again.coefficients(), model.coefficients())
+
+
+def test_it_learns_on_from_the_side_of_each_label() -> None:
+    features = sl.Names()
+    features.extend(["age", "price"])
+    w, labels, event = np.array([0.3, -0.2]), ["no", "yes"], {"age": 2.0, "price": 1.0}
+    moves = {}
+    for label in labels:
+        model = fixed_model(L.Logistic(), features, w, 0.1, labels, 100.0)
+        model.learn_one(event, label)
+        moves[label] = model.coefficients()[0] - w
+    score = w @ [2.0, 1.0] + 0.1
+    # the slopes of the logistic loss are 1 - p(yes) and -p(yes)
+    assert moves["yes"] == pytest.approx(-np.exp(-score) * moves["no"])
+    assert moves["yes"] @ [2.0, 1.0] > 0.0
