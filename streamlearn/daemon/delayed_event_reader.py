@@ -132,7 +132,9 @@ class DelayedEventReader(EventReader):
         self._decode(LABELS, self._label_events, polled.only(labels))
         self._closing_record = self._find_closing_record(before, sides)
         origins = list(self._origins(polled)) if self.join.keep_orphans else None
+        joined = self._joined
         self.join.add_records(self._events, self._label_events, sides, origins)
+        self.unjoined = 0 if self._joined > joined else self.unjoined + self._count_labels()
         return [
             *self._invalid(self._events, sides, EVENTS),
             *self._invalid(self._label_events, sides, LABELS),
@@ -151,6 +153,16 @@ class DelayedEventReader(EventReader):
             if polled.order is not None:
                 places = polled.order[places]
             times[unknown] = 1e-3 * polled.times()[places]
+
+    @property
+    def _joined(self) -> int:
+        """The number of labels that met their event, in time or as a correction."""
+        return self.join.counts["joined"] + self.join.counts["corrected"]
+
+    def _count_labels(self) -> int:
+        """Count the labels of the batch."""
+        events = self._events if self.label_decoder is None else self._label_events
+        return int(np.count_nonzero(~np.isnan(events.labels)))
 
     def _find_closing_record(self, before: int, sides: Array) -> float:
         """Return the number of the record that closed the label set, counting both sides."""

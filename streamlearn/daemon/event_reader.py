@@ -43,6 +43,7 @@ class EventReader:
     """Read events that include their labels; the state is part of the checkpoint."""
 
     delayed = False  # whether labels are delayed
+    unjoined = 0  # delayed labels since the last one that met its event
 
     def __init__(self, decoder: Decoder) -> None:
         self.decoder = decoder  # of the events

@@ -19,6 +19,10 @@ UNLABELED_RUN = 1000  # consecutive events without a label
 SPELLING_REMEDY = (
     "repair the labels, or declare which are valid (format.labels) or positive (format.positive)"
 )
+JOIN_REMEDY = (
+    "compare the ids of events and labels (format.id, labels.id); if events have their labels, "
+    "omit [labels]"
+)
 
 
 class LabelMonitor:
@@ -40,6 +44,14 @@ class LabelMonitor:
             self.log.rate_limited(
                 "no labels", "warning", "no labels", events=events, **label_hint(decoder)
             )
+
+    def check_joined(self, labels: int, min_labels: int = UNLABELED_RUN) -> None:
+        """Log a run of at least `min_labels` delayed labels of which none met its event."""
+        if labels >= min_labels:
+            self.log.rate_limited(
+                "no events of labels", "warning", "no events of labels",
+                labels=labels, remedy=JOIN_REMEDY,
+            )  # fmt: skip
 
     def check_positive(self, labels: LabelSet, min_events: int = UNLABELED_RUN) -> None:
         """Log, once, that at least `min_events` labels had none of the declared positive values."""

@@ -360,6 +360,8 @@ class Loop:
             self.pipeline.label_monitor.check_positive(
                 self.pipeline.event_reader.labels, min_events=1
             )
+            if self.pipeline.counts.learned == 0:
+                self.pipeline.label_monitor.check_joined(self.pipeline.event_reader.unjoined, 1)
             if self._nothing_learned():
                 code = Exit.NOTHING_LEARNED
                 reason = f"no record was learned: {self._why_nothing_learned()}"

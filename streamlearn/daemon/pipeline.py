@@ -193,6 +193,7 @@ class Pipeline:
     def _report(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> None:
         """Log anything unusual."""
         self.label_monitor.check_run(self.counts.since_label, self.event_reader.decoder)
+        self.label_monitor.check_joined(self.event_reader.unjoined)
         self.label_monitor.check_spelling(self.event_reader.labels)
         self.label_monitor.check_positive(self.event_reader.labels)
         for absent in self.event_reader.absent:
