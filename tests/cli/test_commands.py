@@ -15,6 +15,7 @@ from streamlearn.cli.actions import check
 from streamlearn.cli.main import COMMANDS, main, parser
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.daemon.process.exits import Exit, Stop
+from streamlearn.estimators import checkpoints
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,8 +141,17 @@ def test_begin_is_for_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main([*command, "--until", "end"]) == Exit.NO_CHECKPOINT
     assert main([*command, "--until", "end", "--begin"]) == Exit.USAGE
     assert main([*command, "--begin"]) == Exit.OK
+    assert records_of(tmp_path / "s") == 0
     assert main([*command, "--begin"]) == Exit.USAGE
     assert main([*command, "--until", "end"]) == Exit.OK
+    assert records_of(tmp_path / "s") == 20
+
+
+def records_of(directory: Path) -> int:
+    """Return how many records the newest checkpoint has learned."""
+    found = checkpoints.newest(directory)
+    assert found is not None
+    return int(found[1]["counts"]["records"])
 
 
 HEAVY = {"numpy", "scipy", "msgspec", "rich", "river", "kafka", "prometheus_client"}
