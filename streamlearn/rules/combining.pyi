@@ -14,4 +14,5 @@ def combine(
     n: int,
     events: ArrayLike,
     evidence: str | None,
+    farther: float = 0.0,
 ) -> Array | None: ...

@@ -22,20 +22,26 @@ HOW = {
 }
 
 
-def combine(SlotState result, SlotState base, workers, Py_ssize_t n, events, evidence):
+def combine(
+    SlotState result, SlotState base, workers, Py_ssize_t n, events, evidence, double farther=0.0
+):
     """Set the first n slots of `result` to those of `base`, as several workers have moved them.
 
     `events` are how many each has learned; `evidence` is the name of the field by which "slotwise"
-    merges, without which it is "mean". Returns by what each slot was divided, if there is evidence.
+    merges, without which it is "mean". Where workers agree on the direction, they go `farther` than
+    that, by up to this share. Returns by what the moves of each slot were divided, if there is evidence.
     """
     names = [field.name for field in result.fields]
     cdef int[::1] hows = np.array([HOW[field.merge] for field in result.fields], dtype=np.intc)
     cdef uintptr_t[::1] tables = np.array([address(one) for one in workers], dtype=np.uintp)
     cdef double[::1] weights = np.array(events, dtype=float)
     cdef Py_ssize_t seen = -1 if evidence is None else names.index(evidence)
+    # the field whose moves say whether workers agree; what they saw is a fact, and goes no farther
+    cdef Py_ssize_t signed = next((f for f, one in enumerate(result.fields) if one.flips_sign), -1)
+    cdef Py_ssize_t fact = seen if seen != signed else -1
     cdef Py_ssize_t j, f, k, at, count = len(workers), width = len(names)
     cdef Py_ssize_t stride = result.stride  # of all: they are copies of one rule
-    cdef double share, total, growth, squares, value, start, mass = sum(events)
+    cdef double share, whole, total, growth, squares, value, start, mass = sum(events)
     cdef double* to
     cdef const double* before
     cdef double[::1] shares = np.empty(n if seen >= 0 else 0)
@@ -44,15 +50,24 @@ def combine(SlotState result, SlotState base, workers, Py_ssize_t n, events, evi
             at = j * stride
             to = result.cells + at
             before = base.cells + at
-            share = count
+            share = whole = count
             if seen >= 0:
                 total = squares = 0.0
                 for k in range(count):
-                    growth = (<const double*>tables[k])[at + seen] - before[seen]
-                    total += fabs(growth)
+                    growth = fabs((<const double*>tables[k])[at + seen] - before[seen])
+                    total += growth
                     squares += growth * growth
                 if squares > 0.0:
-                    share = total * total / squares
+                    whole = total * total / squares
+                share = whole
+                if farther > 0.0 and signed >= 0:
+                    total = squares = 0.0
+                    for k in range(count):
+                        growth = (<const double*>tables[k])[at + signed] - before[signed]
+                        total += growth
+                        squares += growth * growth
+                    share /= 1.0 + farther * agreement(total, squares)
+                    share = larger(share, 1.0)
                 shares[j] = share
             for f in range(width):
                 start = value = before[f]
@@ -74,7 +89,7 @@ def combine(SlotState result, SlotState base, workers, Py_ssize_t n, events, evi
                     if hows[f] == MEAN:
                         total /= count
                     elif hows[f] == BY_SLOT:
-                        total /= share
+                        total /= whole if f == fact else share
                     value = start + total
                 to[f] = value
     return None if seen < 0 else np.asarray(shares)
@@ -83,6 +98,14 @@ def combine(SlotState result, SlotState base, workers, Py_ssize_t n, events, evi
 cdef uintptr_t address(SlotState part) except 0:
     """Return where the numbers of slot 0 are."""
     return <uintptr_t>part.cells
+
+
+cdef inline double agreement(double total, double squares) noexcept nogil:
+    """Return 1 - 1/M, where M of K moves agree: (sum)^2 / sum of squares, at most K.
+
+    It is 0 if their sum is no larger than that of moves in random directions.
+    """
+    return 1.0 - squares / (total * total) if total * total > squares else 0.0
 
 
 cdef inline double larger(double a, double b) noexcept nogil:

@@ -16,7 +16,13 @@ A penalty that grows with the number of events grows by the events of all, divid
 `Rule.penalize` adds what is more than their mean.
 
 The sum of K moves is right only in directions in which one worker hardly moved. Where each moved
-most of its way to the optimum, it goes K times too far, and diverges. The mean never does.
+most of its way to the optimum, it goes K times too far, and diverges. The mean never does, but goes
+no farther than one worker. So a slot that merges "slotwise" goes up to `FARTHER` beyond that, never
+beyond the sum, as far as workers agree on its direction: M = (sum d_k)^2 / sum d_k^2 of them do, by
+the moves d_k of the field that flips its sign with the classes, and m is divided by
+1 + FARTHER (1 - 1/M). Moves that are noise have M about 1. Below 1, `FARTHER` cannot diverge: a
+slot whose workers went all the way to the optimum overshoots by at most that share of the way. The
+evidence, unless it is that field, is what they saw, and is merged without it.
 """
 
 from __future__ import annotations
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
     from streamlearn.core.arrays import Array
     from streamlearn.rules.slot_state import SlotState
 
+FARTHER = 0.5  # where workers agree
 CHUNK = 1024  # slots that are merged at once: the numbers of several workers fit in the cache
 
 
@@ -150,7 +157,7 @@ class Merger:
                 merge_scalars(result, base, rules, events)
         shares = None
         if result.fields:
-            shares = combine(result, base, workers, n, events, evidence)
+            shares = combine(result, base, workers, n, events, evidence, FARTHER)
         if isinstance(result, Rule):
             result.restored()
             if shares is not None:

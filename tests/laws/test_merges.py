@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 import streamlearn as sl
 from streamlearn.estimators import model_file
+from streamlearn.estimators.merging import ModelSnapshot, merge
 from streamlearn.rules import Rule, merging
 from streamlearn.rules.combining import combine
 from streamlearn.rules.merging import merged
@@ -167,7 +168,10 @@ def test_only_touched_slots_are_merged_as_all_would_be(
 
 
 @pytest.mark.parametrize("case", MERGED, ids=brief)
-def test_workers_that_agree_are_confirmed(case: Any) -> None:
+def test_means_of_workers_that_agree_are_each_of_them(
+    monkeypatch: pytest.MonkeyPatch, case: Any
+) -> None:
+    monkeypatch.setattr(merging, "FARTHER", 0.0)
     rule, learn = trained(*case)
     one = learn(40, 60)
     both = merged(rule, [one, one, one])
@@ -215,6 +219,14 @@ def test_a_slot_that_one_worker_saw_is_that_workers(case: Any) -> None:
         np.testing.assert_allclose(cells[2:5, k], of_right[2:5, k], rtol=1e-12)
 
 
+def farther(moved: Any) -> Any:
+    """How much farther than the mean slots go, by the moves of each worker (a row)."""
+    squares, total = (moved**2).sum(axis=0), moved.sum(axis=0) ** 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        agree = np.where(total > squares, 1.0 - squares / total, 0.0)
+    return 1.0 + merging.FARTHER * agree
+
+
 PAYING = [
     case
     for case in BY_SLOT
@@ -233,10 +245,14 @@ def test_the_penalty_of_a_slot_is_divided_like_its_gradients(case: Any) -> None:
     seen = np.abs(moved[:, :, [one.name for one in rule.fields].index(rule.evidence)])
     squares = (seen**2).sum(axis=0)
     shares = np.where(squares > 0.0, seen.sum(axis=0) ** 2 / np.maximum(squares, 1e-300), 3.0)
+    plain, shares = shares, np.maximum(shares / farther(moved[:, :, 0]), 1.0)
     events = rule.t + sum(one.t - rule.t for one in workers) / shares
     found = both.weights()
     for j, a in enumerate(events):
-        sums, *rest = before[j] + moved[:, j].sum(axis=0) / shares[j]
+        sums, *rest = before[j] + moved[:, j].sum(axis=0) / [
+            shares[j],
+            *[plain[j]] * (len(rule.fields) - 1),
+        ]
         if rest:
             b = (rule.delta + np.sqrt(rest[0])) / rule.step
         else:
@@ -259,14 +275,120 @@ def test_a_weight_that_is_zero_for_all_stays_zero(case: Any) -> None:
     assert (found[np.all(zeros, axis=0)] == 0.0).all()
 
 
+class Moved(Rule):
+    """A weight, and how much of it was seen."""
+
+    fields = (
+        PerSlot("weight", merge="slotwise", flips_sign=True),
+        PerSlot("seen", merge="slotwise"),
+    )
+
+
+def combined(start: Any, ends: Any, share: float, evidence: str | None = "seen") -> Any:
+    """The slots (slots x 2 numbers) to which workers (ends) move those of a base."""
+    parts = [Moved().bind(sl.penalties.Zero(), sl.losses.Squared()) for _ in range(2 + len(ends))]
+    for part, cells in zip(parts, [start, start, *ends], strict=True):
+        part.extend(len(cells))
+        part.restore_slots(cells)
+    result, base, *workers = parts
+    combine(result, base, workers, len(start), np.ones(len(ends)), evidence, share)
+    return result.slots()
+
+
+@pytest.mark.parametrize("count", [2, 3, 16])
+def test_slots_go_farther_where_workers_agree_and_never_beyond_the_sum(count: int) -> None:
+    rng = np.random.default_rng(count)
+    start = rng.normal(size=(200, 2))
+    moves = rng.normal(size=(count, 200, 2)) + rng.normal(size=(200, 2))
+    moves[:, :, 1] = np.abs(moves[:, :, 1]) * (rng.random((count, 200)) < 0.5)  # rare slots, too
+    moves[moves[:, :, 1] == 0.0] = 0.0
+    plain, found = (combined(start, start + moves, share) for share in (0.0, 0.5))
+    shares = moves[:, :, 1].sum(axis=0) ** 2 / np.maximum((moves[:, :, 1] ** 2).sum(axis=0), 1e-9)
+    by = np.minimum(farther(moves[:, :, 0]), np.maximum(shares, 1.0))
+    np.testing.assert_allclose(found[:, 0] - start[:, 0], by * (plain - start)[:, 0], atol=1e-12)
+    assert by.min() == 1.0
+    assert 1.2 < by.max() <= 1.5
+    assert found[:, 1].tobytes() == plain[:, 1].tobytes()  # what was seen is a fact
+
+
+@pytest.mark.parametrize("count", [2, 4, 16])
+def test_slots_whose_workers_disagree_are_means_to_the_bit(count: int) -> None:
+    start = np.full((1, 2), 0.7)
+    ends = [start + [[(-1.0) ** k * 0.3, 1.0]] for k in range(count)]
+    plain, found = (combined(start, ends, share) for share in (0.0, 0.5))
+    assert found.tobytes() == plain.tobytes()
+    ends[0][0, 0] += 5.0  # one goes far alone: its move is no agreement
+    assert combined(start, ends, 0.5)[0, 0] - 0.7 < 1.1 * (combined(start, ends, 0.0)[0, 0] - 0.7)
+    agree = [start + [[0.3, 1.0]]] * count
+    assert combined(start, agree, 0.5, None).tobytes() == combined(start, agree, 0.0).tobytes()
+
+
+@pytest.mark.parametrize("count", [4, 16])
+def test_going_farther_settles_below_one_and_may_diverge_above(count: int) -> None:
+    """Each worker goes a share of the way to the optimum, 0, from the merged weight."""
+
+    def far(way: float, share: float) -> float:
+        at = np.ones((1, 2))
+        for _ in range(50):
+            end = np.array([[at[0, 0] * (1.0 - way), at[0, 1] + 1.0]])
+            at = combined(at, [end] * count, share)
+        return float(abs(at[0, 0]))
+
+    for way in (0.1, 0.5, 0.9, 1.0):
+        assert far(way, merging.FARTHER) < far(way, 0.0) + 1e-12
+    assert far(1.0, 4.0) > 1.0
+
+
+def test_workers_that_are_on_their_way_lose_less_where_they_go_farther(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    rows = (rng.random((6000, 200)) < 0.05).astype(float)
+    truth = rng.normal(size=200)
+    labels = rng.random(6000) < 1.0 / (1.0 + np.exp(-rows @ truth))
+
+    def loss(model: Any) -> float:
+        model.know_labels([False, True])
+        model.learn_rows(csr_array(rows[:1000]), labels[:1000])
+        copies = [model.clone() for _ in range(8)]
+        for copy in copies:
+            copy.know_labels([False, True])
+            copy.restore(model.state())
+        bases, total = [ModelSnapshot(copy) for copy in copies], 0.0
+        for first in range(1000, 6000, 500):
+            for k, copy in enumerate(copies):
+                mine = slice(first + k, first + 500, 8)
+                scores = copy.progressive_rows(csr_array(rows[mine]), labels[mine])
+                total += np.logaddexp(0.0, np.where(labels[mine], -scores, scores)).sum()
+            learned = [base.moved() for base in bases]
+            for base in bases:
+                base.restore()
+            moved = merge(model, learned)
+            for base in bases:
+                base.advance(moved)
+        return float(total / 5000)
+
+    slow = (
+        sl.rules.DualAveraging(3.0),
+        sl.rules.AdaGradDualAveraging(0.1),
+        sl.rules.FTRLProximal(0.1),
+    )
+    for rule in slow:
+        found = loss(sl.LinearClassifier(rule))
+        with monkeypatch.context() as plain:
+            plain.setattr(merging, "FARTHER", 0.0)
+            before = loss(sl.LinearClassifier(rule))
+        assert found < before - 0.0005, rule
+
+
 @pytest.mark.parametrize(("how", "expected"), [("sum", 2.0), ("mean", 1.0), ("slotwise", 1.0)])
 def test_sums_of_learned_moves_overshoot_and_means_do_not(how: str, expected: float) -> None:
     """On (w - 1)^2 / 2 two workers that went to 1 each go to 2 together, and to 1 by the mean."""
 
-    class Moved(Rule):
+    class Plain(Rule):
         fields = (PerSlot("weight", merge=how), PerSlot("seen", merge=how))
 
-    parts = [Moved().bind(sl.penalties.Zero(), sl.losses.Squared()) for _ in range(4)]
+    parts = [Plain().bind(sl.penalties.Zero(), sl.losses.Squared()) for _ in range(4)]
     for part in parts:
         part.extend(1)
     result, base, *workers = parts
