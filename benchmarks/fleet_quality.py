@@ -6,7 +6,8 @@ K copies of a model each learn events of a set, drawn at random, and are merged 
 learned a number of events together, after a warm start of one copy on the first fifth. The excess
 is over one learner's progressive loss on the rest. With `--delay`, each round begins at the state
 of that learner instead of a merged one: what it costs alone that workers see each other's events
-only after the round. Rules are used with the parameter that is best
+only after the round. With `--growing`, rounds are as short as those of a daemon at first: none is
+longer than a twentieth of what was learned before. Rules are used with the parameter that is best
 for one learner on the same events. Rows are shuffled, so that nothing changes within a round that a
 worker could follow alone; with `--ordered`, they are as recorded.
 """
@@ -25,6 +26,7 @@ import streamlearn as sl
 from benchmarks import data
 from benchmarks.report import table
 from streamlearn.estimators.merging import ModelSnapshot, merge
+from streamlearn.fleet.round_length import SHARE
 from streamlearn.stream import Clicks, Events, Fields, decoder_of
 from streamlearn.stream.packed_rows import SLOTS, STARTS, VALUES
 
@@ -163,6 +165,7 @@ def run(
     between: int | None = None,
     *,
     delayed: bool = False,
+    growing: bool = False,
 ) -> Run:
     """Let workers learn a set; `between` is None if they are never merged.
 
@@ -177,16 +180,17 @@ def run(
         worker.restore(model.state())
     bases = [ModelSnapshot(worker) for worker in workers]
     loss_of = model.loss or sl.losses.Logistic()
-    total, step = 0.0, between or len(y)
+    total, step, first = 0.0, between or len(y), start
     shares = np.random.default_rng(0).integers(0, count, len(y))
-    for first in range(start, len(y), step):
+    while first < len(y):
+        size = min(step, int(SHARE * first)) if growing and between is not None else step
         for k, worker in enumerate(workers):
-            mine = first + np.flatnonzero(shares[first : first + step] == k)
+            mine = first + np.flatnonzero(shares[first : first + size] == k)
             if len(mine):
                 scores = worker.progressive_rows(X[mine], y[mine])
                 total += float(np.sum(loss_of.value(scores, y[mine])))
         if delayed:
-            model.learn_rows(X[first : first + step], y[first : first + step])
+            model.learn_rows(X[first : first + size], y[first : first + size])
             for worker in workers:
                 worker.restore(model.state())
         elif between is not None:
@@ -196,15 +200,16 @@ def run(
             moved = merge(model, learned)
             for base in bases:
                 base.advance(moved)
+        first += size
     shown = workers[0] if between is None else model
     return Run(total / (len(y) - start), int(np.count_nonzero(shown.engine.learner.coefficients())))
 
 
 def quality(
-    name: str, rules: Sequence[str], counts: Sequence[int], *, ordered: bool, delayed: bool
+    name: str, rules: Sequence[str], counts: Sequence[int], *, ordered: bool, **how: bool
 ) -> None:
     """Print the excess loss on a set."""
-    examples, lines = load(name, ordered=ordered), []
+    examples, lines, delayed = load(name, ordered=ordered), [], how["delayed"]
     for rule in rules:
         make, parameters = RULES[rule]
         tuned = {p: run(partial(make, p), examples) for p in parameters}
@@ -212,9 +217,7 @@ def quality(
         single = tuned[best]
         for count in counts:
             sizes = SETS[name] if delayed else (*SETS[name], None)
-            runs = [
-                run(partial(make, best), examples, count, size, delayed=delayed) for size in sizes
-            ]
+            runs = [run(partial(make, best), examples, count, size, **how) for size in sizes]
             excess = [f"{one.loss - single.loss:+.4f}" for one in runs]
             if not delayed:
                 ratios = [one.nonzero / max(single.nonzero, 1) for one in runs[:-1]]
@@ -234,9 +237,11 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8, 16])
     parser.add_argument("--ordered", action="store_true")
     parser.add_argument("--delay", action="store_true")
+    parser.add_argument("--growing", action="store_true")
     args = parser.parse_args()
+    how = {"ordered": args.ordered, "delayed": args.delay, "growing": args.growing}
     for name in args.sets:
-        quality(name, args.rules, args.workers, ordered=args.ordered, delayed=args.delay)
+        quality(name, args.rules, args.workers, **how)
 
 
 if __name__ == "__main__":

@@ -649,7 +649,7 @@ class FleetConfig(Section, frozen=True):
         ),
     ] = 0
     round_seconds: Annotated[
-        float, about("seconds for which workers learn before they are merged", ge=0.1)
+        float, about("seconds for which workers learn before they are merged, at most", ge=0.1)
     ] = 10.0
     warm_events: Annotated[
         int, about("events that the daemon learns before the workers do", ge=0)

@@ -121,7 +121,6 @@ class WorkerTeam:
         told = WorkerInstructions(
             settings_of_process(self.settings),
             max(fetch_bytes // fleet.workers, LEAST_FETCH_BYTES),
-            round_seconds=fleet.round_seconds,
             flush_seconds=fleet.deadline_seconds,
         )
         self.pool = WorkerPool(
@@ -129,6 +128,7 @@ class WorkerTeam:
             told,
             fleet.workers,
             address=fleet.ray,
+            round_seconds=fleet.round_seconds,
             deadline_seconds=fleet.deadline_seconds,
             least=fleet.min_workers or fleet.workers,
             log=self.log,

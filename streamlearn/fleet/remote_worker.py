@@ -36,7 +36,6 @@ WAIT_SECONDS = 0.2  # for which a worker waits for records
 class WorkerInstructions(Instructions):
     """What every worker is told at its start."""
 
-    round_seconds: float = 10.0
     flush_seconds: float = 10.0  # for which its outputs may take
 
 
@@ -105,19 +104,21 @@ class RemoteWorker:
         self._reader = connect(told)
 
     def learn(
-        self, task: Task, base: Base | None, goals: Mapping[Partition, int]
+        self, task: Task, base: Base | None, goals: Mapping[Partition, int], seconds: float
     ) -> Delta | Failed:
-        """Learn for a round; `base` is None if the last one is still that of the task.
+        """Learn for so many seconds; `base` is None if the last one is still that of the task.
 
         The round ends early once all `goals` are reached, if there are any.
         """
         try:
-            return self._learn(task, base, goals)
+            return self._learn(task, base, goals, seconds)
         except Exception as error:  # noqa: BLE001 - the daemon raises it
             self._forget_reader()
             return Failed.of(error)
 
-    def _learn(self, task: Task, base: Base | None, goals: Mapping[Partition, int]) -> Delta:
+    def _learn(
+        self, task: Task, base: Base | None, goals: Mapping[Partition, int], seconds: float
+    ) -> Delta:
         began = time.monotonic()
         self._take(base, task.workers)
         if self._base != task.base:
@@ -134,7 +135,7 @@ class RemoteWorker:
         reader = self._live()
         goals = {where: goals[where] for where in task.starts if where in goals}
         busy = 0.0
-        while (left := began + self._told.round_seconds - time.monotonic()) > 0.0:
+        while (left := began + seconds - time.monotonic()) > 0.0:
             if goals and all(pipeline.positions[where] >= at for where, at in goals.items()):
                 break
             records = reader.poll(min(left, WAIT_SECONDS), self._most)
@@ -155,8 +156,8 @@ class RemoteWorker:
             round_regret.parts(learners),  # before the models forget what they have learned
             moves=self._moves(),
             marks={where: mark for where, mark in marks.items() if mark is not None},
-            seconds=(seconds := time.monotonic() - began),
-            busy=busy / max(seconds, 1e-9),
+            seconds=(took := time.monotonic() - began),
+            busy=busy / max(took, 1e-9),
             positive_seen=labels.positive_seen,
             negative_values=labels.negative_values,
         )

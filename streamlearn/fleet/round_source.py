@@ -68,7 +68,7 @@ class RoundSource:
         if pool.rounds is None:
             self._begin_if_ready(pool)
         elif self._last is not None:
-            pool.hand_out(self._last.moved)
+            pool.hand_out(self._last.moved, self._pipeline.counts.learned)
             self.merge_seconds, self._last = self._last.seconds, None
         polled = self._kafka.poll(seconds)
         if polled or not pool.finished():

@@ -19,6 +19,7 @@ from streamlearn.errors import FleetError, SinkError, SourceUnreachableError
 from streamlearn.fleet.actor_pool import START_SECONDS, ActorPool
 from streamlearn.fleet.cluster import AUTO
 from streamlearn.fleet.remote_worker import Base, Failed, RemoteWorker
+from streamlearn.fleet.round_length import RoundLength
 from streamlearn.fleet.rounds import BaseId, Delta, Rounds
 from streamlearn.fleet.scaling import RoundLoad, Scaling
 
@@ -53,6 +54,8 @@ class WorkerPool(ActorPool):
 
     Parameters
     ----------
+    round_seconds
+        How long a round is at most: see `RoundLength`.
     deadline_seconds
         How long after the end of a round a worker may answer.
     least
@@ -68,12 +71,14 @@ class WorkerPool(ActorPool):
         count: int,
         *,
         address: str = AUTO,
+        round_seconds: float,
         deadline_seconds: float = 10.0,
         least: int,
         log: Log,
     ) -> None:
         self._scaling = Scaling(least, count)
-        self._patience = told.round_seconds + deadline_seconds
+        self._length = RoundLength(round_seconds)
+        self._patience = round_seconds + deadline_seconds
         self.rounds: Rounds | None = None  # None: the daemon learns alone
         self.goals: Mapping[Partition, int] = {}  # where rounds may end early
         self.workers: list[Worker] = []
@@ -82,6 +87,8 @@ class WorkerPool(ActorPool):
         self._change: Any = None  # since the base before
         self._before: BaseId | None = None
         self._late: list[Any] = []  # calls of workers that were replaced
+        self._began = 0.0  # the round
+        self._events = 0  # that were learned in it
         self._under_way = self._reached = False  # the latter: whether any worker has started
         self._marks: dict[Partition, int] = {}
         self.round_bytes: int | None = None  # of what was learned in the last round
@@ -175,6 +182,7 @@ class WorkerPool(ActorPool):
         assert self.rounds is not None  # noqa: S101 - nothing is finished before `begin`
         self._under_way = False
         deltas = self.rounds.finish()
+        self._events = sum(delta.learned.counts.learned for delta in deltas)
         if deltas:
             self.round_bytes = sum(
                 move.nbytes for delta in deltas for move in delta.learned.moves.values()
@@ -182,19 +190,23 @@ class WorkerPool(ActorPool):
         self._scale(self.rounds, [delta.learned for delta in deltas])
         return deltas
 
-    def hand_out(self, moved: dict[str, Any]) -> None:
-        """Say how the base has moved, from which the next round starts."""
+    def hand_out(self, moved: dict[str, Any], learned: int) -> None:
+        """Say how the base has moved, which has learned so many events, for the next round."""
         assert self.rounds is not None  # noqa: S101 - as above
         now = self.rounds.base
         self._before = now._replace(number=now.number - 1)
         self._change, self._whole = self.put(Base(now, self._before, moved)), None
+        between = max(time.monotonic() - self._began - self._length.seconds, 0.0)
+        self._length.after(learned=learned, events=self._events, between=between)
 
     def _scale(self, rounds: Rounds, learned: Sequence[Learned]) -> None:
         """Start or end workers after a round, by its lag."""
         now = len(self.workers)
         if not all(worker.started for worker in self.workers):
             return
-        events = sum(one.counts.records for one in learned)
+        length = self._length
+        read = sum(one.counts.records for one in learned)
+        events = int(read * length.most / length.seconds)  # in a whole round
         lag = sum(worker.lag or 0 for worker in self.workers)
         busy = sum(one.busy for one in learned) / now
         wanted = self._scaling.after(RoundLoad(now, events, lag, busy))
@@ -228,8 +240,9 @@ class WorkerPool(ActorPool):
         for worker, task in zip(free, tasks, strict=False):
             worker.partitions = len(task.starts)
             base = self._base_for(rounds, worker)
-            self._ask(worker, worker.actor.learn.remote(task, base, dict(self.goals)))
-        self._under_way = bool(tasks)
+            goals, seconds = dict(self.goals), self._length.seconds
+            self._ask(worker, worker.actor.learn.remote(task, base, goals, seconds))
+        self._under_way, self._began = bool(tasks), time.monotonic()
 
     def _base_for(self, rounds: Rounds, worker: Worker) -> Any:
         """Return what a worker needs to have the base: nothing, changes, or all of it."""

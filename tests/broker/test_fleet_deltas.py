@@ -88,7 +88,7 @@ class Owner:
             came: list[Delta] = []
             for worker, task in zip(self.workers, rounds.tasks(len(self.workers)), strict=True):
                 # as Ray does: the worker's own arrays are used again in the next round
-                delta = pickle.loads(pickle.dumps(worker.learn(task, base, goals)))
+                delta = pickle.loads(pickle.dumps(worker.learn(task, base, goals, 60.0)))
                 assert isinstance(delta, Delta), delta
                 outcome = draw.choice(OUTCOMES)
                 came += [delta] * {"twice": 2, "late": 0}.get(outcome, 1)
@@ -125,7 +125,7 @@ def make_owner(bootstrap: str, make_topic: MakeTopic, producer: Producer) -> Cal
     settings = config.parse(text, "test", {}, environ={})
     workers = [RemoteWorker() for _ in range(3)]
     for worker in workers:
-        assert worker.start(WorkerInstructions(settings, 1 << 16, round_seconds=60.0)) is None
+        assert worker.start(WorkerInstructions(settings, 1 << 16)) is None
     return partial(Owner, settings, workers, topic)
 
 

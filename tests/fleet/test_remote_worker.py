@@ -126,7 +126,7 @@ def make_worker(
     reader = MadeUpReader(garbage)
     monkeypatch.setattr(remote_worker, "connect", lambda _: reader)
     worker = RemoteWorker()
-    assert worker.start(WorkerInstructions(settings(ratio), 1 << 16, round_seconds=60.0)) is None
+    assert worker.start(WorkerInstructions(settings(ratio), 1 << 16)) is None
     return worker, reader
 
 
@@ -140,7 +140,7 @@ def learn_round(
 ) -> Base:
     """One round, and the base of the next."""
     for worker, task in zip(workers, rounds.tasks(len(workers)), strict=True):
-        delta = worker.learn(task, base, goals)
+        delta = worker.learn(task, base, goals, 60.0)
         assert isinstance(delta, Delta), delta
         assert rounds.offer(delta) is None
     merged = Round(rounds.finish())
@@ -229,11 +229,11 @@ def test_changes_of_the_base_are_applied(monkeypatch: pytest.MonkeyPatch) -> Non
     change = learn_round(owner, [worker, other], rounds, base, dict.fromkeys(WHERE, 100))
     first, second = rounds.tasks(2)
     goals = dict.fromkeys(WHERE, 200)
-    by_change = worker.learn(first, change, goals)
+    by_change = worker.learn(first, change, goals, 60.0)
     whole, _ = make_worker(monkeypatch)
-    by_whole = whole.learn(first, Base(change.id, None, base_state(owner)), goals)
+    by_whole = whole.learn(first, Base(change.id, None, base_state(owner)), goals, 60.0)
     assert bits_of(by_change) == bits_of(by_whole)
-    failed = other.learn(second, None, goals)  # it has the base before
+    failed = other.learn(second, None, goals, 60.0)  # it has the base before
     assert isinstance(failed, Failed)
     assert "base" in str(failed.error)
 
@@ -254,8 +254,7 @@ def test_a_round_begins_where_it_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
     goals = dict.fromkeys(WHERE, 100)
     for starts in ({WHERE[0]: 0}, {WHERE[0]: 50, WHERE[1]: 20}, {WHERE[2]: 0}, {}):
         [task] = Rounds(1, starts).tasks(1) or [Task(base.id, 0, 1, {})]
-        worker._told = WorkerInstructions(settings(), 1 << 16, round_seconds=0.01)
-        delta = worker.learn(task, base, goals)
+        delta = worker.learn(task, base, goals, 0.01)
         assert isinstance(delta, Delta)
         assert delta.starts == starts
         assert dict(delta.ends).keys() == starts.keys() == reader.at.keys()
@@ -271,11 +270,11 @@ def test_errors_are_returned_and_the_next_round_begins_anew(
     base = Base(rounds.base, None, base_state(owner))
     [task] = rounds.tasks(1)
     reader.gap = WHERE[0]
-    failed = worker.learn(task, base, {})
+    failed = worker.learn(task, base, {}, 60.0)
     assert isinstance(failed, Failed)
     assert isinstance(failed.error, OutOfRangeError)
     reader.gap = None
-    assert isinstance(worker.learn(task, None, {WHERE[0]: 10}), Delta)
+    assert isinstance(worker.learn(task, None, {WHERE[0]: 10}, 60.0), Delta)
 
 
 def test_too_many_invalid_records_stop_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -283,7 +282,7 @@ def test_too_many_invalid_records_stop_the_daemon(monkeypatch: pytest.MonkeyPatc
     worker, _ = make_worker(monkeypatch, garbage=0.9, ratio=0.1)
     rounds = Rounds(1, dict.fromkeys(WHERE, 0))
     [task] = rounds.tasks(1)
-    failed = worker.learn(task, Base(rounds.base, None, base_state(owner)), {})
+    failed = worker.learn(task, Base(rounds.base, None, base_state(owner)), {}, 60.0)
     assert isinstance(failed, Failed)
     assert failed.code == Exit.INVALID_RECORDS
 
@@ -313,12 +312,11 @@ def test_a_label_that_is_not_known_is_an_invalid_record(monkeypatch: pytest.Monk
 def test_a_partition_without_records_does_not_move(monkeypatch: pytest.MonkeyPatch) -> None:
     owner = make_pipeline()
     workers = [make_worker(monkeypatch)[0] for _ in range(2)]
-    workers[0]._told = WorkerInstructions(settings(), 1 << 16, round_seconds=0.1)
     rounds = Rounds(1, {WHERE[0]: LENGTH, WHERE[1]: 0})  # the first one is at its end
     base = Base(rounds.base, None, base_state(owner))
     deltas = [
-        worker.learn(task, base, {WHERE[1]: LENGTH})
-        for worker, task in zip(workers, rounds.tasks(2), strict=True)
+        worker.learn(task, base, {WHERE[1]: LENGTH}, seconds)
+        for worker, task, seconds in zip(workers, rounds.tasks(2), (0.1, 60.0), strict=True)
     ]
     assert [rounds.offer(delta) for delta in deltas if isinstance(delta, Delta)] == [None, None]
     found = rounds.finish()

@@ -23,7 +23,7 @@ from tests.fleet.fake_ray import FakeRay, RayError, logged, logged_replacements
 from tests.fleet.simulated_fleet import CELLS, CellMoves, applied, difference, learn
 
 LENGTH = 400
-TOLD: Any = SimpleNamespace(round_seconds=1.0)
+TOLD: Any = SimpleNamespace()
 
 
 class LocalReader:
@@ -59,12 +59,14 @@ class FakeWorker:
         self.answer = answer
         self.base: Base | None = None
         self.whole = 0
+        self.asked: list[float] = []
 
     def start(self, told: Any) -> Failed | None:
         return told if isinstance(told, Failed) else None
 
-    def learn(self, task: Task, base: Base | None, goals: Any) -> Any:
+    def learn(self, task: Task, base: Base | None, goals: Any, seconds: float) -> Any:
         del goals
+        self.asked.append(seconds)
         if base is not None and base.since is None:
             self.base, self.whole = base, self.whole + 1
         elif base is not None:
@@ -82,7 +84,7 @@ class FakeWorker:
             learn(cells, where, start, ends[where])
         moves = {"cells": difference(self.base.state["cells"], cells)}
         read = sum(ends[where] - start for where, start in task.starts.items())
-        counts = SimpleNamespace(events=1, records=read)
+        counts = SimpleNamespace(events=1, records=read, learned=read)
         marks = dict.fromkeys(ends, LENGTH)
         learned = SimpleNamespace(
             moves=moves, counts=counts, seconds=1.0, marks=marks, busy=read / 20.0
@@ -96,11 +98,20 @@ def make_pool(
     count: int = 3,
     told: Any = TOLD,
     least: int | None = None,
+    round_seconds: float = 1.0,
 ) -> WorkerPool:
     ray.install(monkeypatch)
     log = Log("json", "debug", stream=io.StringIO())
     local: Any = LocalReader()
-    return WorkerPool(local, told, count, deadline_seconds=5.0, least=least or count, log=log)
+    return WorkerPool(
+        local,
+        told,
+        count,
+        round_seconds=round_seconds,
+        deadline_seconds=5.0,
+        least=least or count,
+        log=log,
+    )
 
 
 def begin(pool: WorkerPool, partitions: int) -> dict[str, Any]:
@@ -116,7 +127,7 @@ def merge(pool: WorkerPool, state: dict[str, Any], moves: list[Any]) -> None:
     """Add up what was learned, and hand it out."""
     before = state["cells"]
     state["cells"] = before + sum(applied(before, one) - before for one in moves)
-    pool.hand_out({"cells": difference(before, state["cells"])})
+    pool.hand_out({"cells": difference(before, state["cells"])}, int(state["cells"].sum()))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -168,6 +179,23 @@ def test_workers_are_added_while_there_is_lag_and_ended_without(
         assert ray.now < 10_000.0
     assert counts == [2, 3, 2]  # no more than partitions
     assert set(pool.rounds.positions.values()) == {LENGTH}
+    pool.close()
+
+
+@pytest.mark.parametrize("most", [0.5, 5.0])
+def test_rounds_are_short_at_first(monkeypatch: pytest.MonkeyPatch, most: float) -> None:
+    draw = random.Random(1)
+    ray = FakeRay(draw, lambda: FakeWorker(draw), faults=False)
+    pool = make_pool(monkeypatch, ray, round_seconds=most)
+    state = begin(pool, 3)
+    assert pool.rounds is not None
+    while min(pool.rounds.positions.values()) < LENGTH:
+        pool.poll(0.1, 10)
+        if pool.finished():
+            merge(pool, state, [one.learned.moves["cells"] for one in pool.take()])
+    asked = pool.workers[0].actor.kept.asked
+    assert asked[0] == min(most, 1.0)
+    assert max(asked) == asked[-1] == most
     pool.close()
 
 
@@ -272,8 +300,7 @@ def test_workers_that_do_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(1)
     ray = FakeRay(draw, lambda: FakeWorker(draw), faults=False)
     failed: Any = Failed(SourceError("no broker"))
-    failed_told: Any = SimpleNamespace(round_seconds=1.0)
-    pool = make_pool(monkeypatch, ray, told=failed_told)
+    pool = make_pool(monkeypatch, ray)
     pool.workers[0].actor.kept.start = lambda _: failed
     with pytest.raises(SourceError, match="no broker"):
         poll_often(pool)

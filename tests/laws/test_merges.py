@@ -314,12 +314,12 @@ def test_slots_go_farther_where_workers_agree_and_never_beyond_the_sum(count: in
 @pytest.mark.parametrize("count", [2, 4, 16])
 def test_slots_whose_workers_disagree_are_means_to_the_bit(count: int) -> None:
     start = np.full((1, 2), 0.7)
-    ends = [start + [[(-1.0) ** k * 0.3, 1.0]] for k in range(count)]
+    ends = [start + np.array([[(-1.0) ** k * 0.3, 1.0]]) for k in range(count)]
     plain, found = (combined(start, ends, share) for share in (0.0, 0.5))
     assert found.tobytes() == plain.tobytes()
     ends[0][0, 0] += 5.0  # one goes far alone: its move is no agreement
     assert combined(start, ends, 0.5)[0, 0] - 0.7 < 1.1 * (combined(start, ends, 0.0)[0, 0] - 0.7)
-    agree = [start + [[0.3, 1.0]]] * count
+    agree = [start + np.array([[0.3, 1.0]])] * count
     assert combined(start, agree, 0.5, None).tobytes() == combined(start, agree, 0.0).tobytes()
 
 
