@@ -428,10 +428,10 @@ class Loop:
     def _close(self) -> None:
         """Close everything; log what fails, which no longer affects the result."""
         self.pipeline.notify(Observer.on_end)
-        closers = [*(sink.close for sink in self.sinks), self.source.close]
-        closers.append(self.pipeline.learners.close)
-        if self.ownership is not None:
+        closers = [sink.close for sink in self.sinks]
+        if self.ownership is not None:  # all is written; a cluster of workers may take long to end
             closers.append(self.ownership.release)
+        closers += [self.source.close, self.pipeline.learners.close]
         for close in closers:
             try:
                 close()

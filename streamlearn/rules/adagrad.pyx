@@ -26,7 +26,7 @@ cdef class AdaGrad(CachingRule):
     _names = ("step",)
     _examples = ((0.1,),)
     fields = (
-        PerSlot("weight", merge="slotwise", flips_sign=True), PerSlot("squares", merge="slotwise"),
+        PerSlot("weight", merge="slotwise", flips_sign=True), PerSlot("squares", merge="seen"),
         PerSlot("seen", merge="derived"),
     )
     evidence = "squares"

@@ -24,7 +24,7 @@ cdef class AdaGradDualAveraging(Rule):
     _examples = ((0.3,), (0.5, 0.2))
     fields = (
         PerSlot("gradients", merge="slotwise", flips_sign=True),
-        PerSlot("squares", merge="slotwise"),
+        PerSlot("squares", merge="seen"),
     )
     evidence = "squares"
     sums_gradients = True

@@ -38,7 +38,7 @@ cdef class AROW(EventRule):
     _names = ("r",)
     _examples = ((), (0.1,))
     fields = (
-        PerSlot("mu", merge="slotwise", flips_sign=True), PerSlot("sigma", 1.0, merge="slotwise"),
+        PerSlot("mu", merge="slotwise", flips_sign=True), PerSlot("sigma", 1.0, merge="seen"),
     )
     evidence = "sigma"  # settled: the precision
     needs = (hinge, unpenalized)

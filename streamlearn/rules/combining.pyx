@@ -15,10 +15,11 @@ cdef enum How:
     MEAN = 4
     AVERAGE = 5
     BY_SLOT = 6
+    SEEN = 7
 
 HOW = {
     None: KEPT, "derived": KEPT, "sum": SUM, "max": LARGEST, "min": SMALLEST, "mean": MEAN,
-    "average": AVERAGE, "slotwise": BY_SLOT,
+    "average": AVERAGE, "slotwise": BY_SLOT, "seen": SEEN,
 }
 
 
@@ -28,7 +29,7 @@ def combine(
     """Set the first n slots of `result` to those of `base`, as several workers have moved them.
 
     `events` are how many each has learned; `evidence` is the name of the field by which "slotwise"
-    merges, without which it is "mean". Where workers agree on the direction, they go `farther` than
+    and "seen" merge, without which they are "mean". Where workers agree on the direction, they go `farther` than
     that, by up to this share. Returns by what the moves of each slot were divided, if there is evidence.
     """
     names = [field.name for field in result.fields]
@@ -36,9 +37,8 @@ def combine(
     cdef uintptr_t[::1] tables = np.array([address(one) for one in workers], dtype=np.uintp)
     cdef double[::1] weights = np.array(events, dtype=float)
     cdef Py_ssize_t seen = -1 if evidence is None else names.index(evidence)
-    # the field whose moves say whether workers agree; what they saw is a fact, and goes no farther
+    # the field whose moves say whether workers agree
     cdef Py_ssize_t signed = next((f for f, one in enumerate(result.fields) if one.flips_sign), -1)
-    cdef Py_ssize_t fact = seen if seen != signed else -1
     cdef Py_ssize_t j, f, k, at, count = len(workers), width = len(names)
     cdef Py_ssize_t stride = result.stride  # of all: they are copies of one rule
     cdef double share, whole, total, growth, squares, value, start, mass = sum(events)
@@ -89,7 +89,9 @@ def combine(
                     if hows[f] == MEAN:
                         total /= count
                     elif hows[f] == BY_SLOT:
-                        total /= whole if f == fact else share
+                        total /= share
+                    elif hows[f] == SEEN:
+                        total /= whole
                     value = start + total
                 to[f] = value
     return None if seen < 0 else np.asarray(shares)

@@ -33,7 +33,7 @@ cdef class DiagonalNewton(Normalized):
     _examples = ((), (0.7,), (3.0, "typical"))
     fields = (
         PerSlot("weight", merge="slotwise", flips_sign=True),
-        PerSlot("curvature", merge="slotwise"),
+        PerSlot("curvature", merge="seen"),
     )
     evidence = "curvature"
     cdef readonly double prior

@@ -10,6 +10,7 @@ A rule declares how each of its numbers merges, by `PerSlot.merge` per slot and 
 - "slotwise": base + sum of moves / m, where m is between 1 (one worker saw the slot) and K (all saw
   as much): with h_k what worker k saw, by the change of the rule's `evidence`,
   m = (sum h_k)^2 / sum h_k^2
+- "seen": the same, and no farther (below): squares of gradients and the like, which shorten steps
 - "derived": computed from the others afterwards, by `derive`
 
 A penalty that grows with the number of events grows by the events of all, divided by the same m:
@@ -21,8 +22,7 @@ no farther than one worker. So a slot that merges "slotwise" goes up to `FARTHER
 beyond the sum, as far as workers agree on its direction: M = (sum d_k)^2 / sum d_k^2 of them do, by
 the moves d_k of the field that flips its sign with the classes, and m is divided by
 1 + FARTHER (1 - 1/M). Moves that are noise have M about 1. Below 1, `FARTHER` cannot diverge: a
-slot whose workers went all the way to the optimum overshoots by at most that share of the way. The
-evidence, unless it is that field, is what they saw, and is merged without it.
+slot whose workers went all the way to the optimum overshoots by at most that share of the way.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ cdef class NormalizedAdaptive(Normalized):
     _names = ("rate", "update", "size")
     _examples = ((), (4.0, "implicit"), (16.0, "invariant"), (1.0, "explicit", "typical"))
     fields = (
-        PerSlot("weight", merge="slotwise", flips_sign=True), PerSlot("squares", merge="slotwise"),
+        PerSlot("weight", merge="slotwise", flips_sign=True), PerSlot("squares", merge="seen"),
     )
     evidence = "squares"
     scalar_merges = {**Normalized.scalar_merges, "norm": "mean"}

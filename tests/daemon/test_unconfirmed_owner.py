@@ -90,13 +90,15 @@ def test_a_stop_is_heard_while_the_lease_is_unconfirmed(tmp_path: Path) -> None:
 
 
 def test_what_fails_at_the_end_is_logged_and_the_rest_is_closed(tmp_path: Path) -> None:
+    released: list[Any] = []
+
     class Stuck(ShuffledSource):
         def close(self) -> None:
+            assert released  # a standby does not wait for a source that ends slowly
             raise OSError("not now")
 
     log = MemoryLog()
     loop = make_loop(tmp_path, Stuck(3, 400), log=log)
-    released: list[Any] = []
     assert loop.ownership is not None
     release = loop.ownership.release
     loop.ownership.release = lambda: released.append(release())  # type: ignore[method-assign]

@@ -28,7 +28,7 @@ from tests.support.members import (
     stream_for,
 )
 
-MERGES = {"sum", "max", "min", "mean", "average", "slotwise", "derived"}
+MERGES = {"sum", "max", "min", "mean", "average", "slotwise", "seen", "derived"}
 CASES = [
     (rule, penalty, next(loss for loss in LOSSES if allowed(rule, penalty, loss)))
     for rule, penalty in pairs()
@@ -203,7 +203,7 @@ def test_a_slot_that_one_worker_saw_is_that_workers(case: Any) -> None:
     rule, learn = trained(*case)
     left, right = learn(40, 56, slice(0, 2)), learn(56, 72, slice(2, 5))
     both = merged(rule, [left, right])
-    columns = [k for k, field in enumerate(rule.fields) if field.merge == "slotwise"]
+    columns = [k for k, field in enumerate(rule.fields) if field.merge in {"slotwise", "seen"}]
     names = [rule.fields[k].name for k in columns]
     if case in PAYING:  # sums have the penalty in them: see below
         columns.remove(names.index("gradients"))
@@ -280,7 +280,7 @@ class Moved(Rule):
 
     fields = (
         PerSlot("weight", merge="slotwise", flips_sign=True),
-        PerSlot("seen", merge="slotwise"),
+        PerSlot("seen", merge="seen"),
     )
 
 
@@ -381,7 +381,7 @@ def test_workers_that_are_on_their_way_lose_less_where_they_go_farther(
         assert found < before - 0.0005, rule
 
 
-@pytest.mark.parametrize(("how", "expected"), [("sum", 2.0), ("mean", 1.0), ("slotwise", 1.0)])
+@pytest.mark.parametrize(("how", "expected"), [("sum", 2.0), ("mean", 1.0), ("slotwise", 1.0), ("seen", 1.0)])
 def test_sums_of_learned_moves_overshoot_and_means_do_not(how: str, expected: float) -> None:
     """On (w - 1)^2 / 2 two workers that went to 1 each go to 2 together, and to 1 by the mean."""
 
