@@ -53,7 +53,7 @@ cdef class CoinBetting(SelfTuning):
     fields = (
         PerSlot("weight", merge="derived", flips_sign=True),
         PerSlot("largest", merge="max"),
-        PerSlot("absolute", merge="slotwise"),
+        PerSlot("absolute", merge="seen"),
         PerSlot("sum", merge="slotwise", flips_sign=True),
         PerSlot("reward", merge="slotwise"),
     )

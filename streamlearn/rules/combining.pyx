@@ -29,8 +29,9 @@ def combine(
     """Set the first n slots of `result` to those of `base`, as several workers have moved them.
 
     `events` are how many each has learned; `evidence` is the name of the field by which "slotwise"
-    and "seen" merge, without which they are "mean". Where workers agree on the direction, they go `farther` than
-    that, by up to this share. Returns by what the moves of each slot were divided, if there is evidence.
+    and "seen" merge, without which they are "mean". Where workers agree on the direction,
+    "slotwise" goes `farther`, by up to this share. Returns by what that was divided in each slot,
+    if there is evidence.
     """
     names = [field.name for field in result.fields]
     cdef int[::1] hows = np.array([HOW[field.merge] for field in result.fields], dtype=np.intc)

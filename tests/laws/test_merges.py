@@ -381,7 +381,9 @@ def test_workers_that_are_on_their_way_lose_less_where_they_go_farther(
         assert found < before - 0.0005, rule
 
 
-@pytest.mark.parametrize(("how", "expected"), [("sum", 2.0), ("mean", 1.0), ("slotwise", 1.0), ("seen", 1.0)])
+@pytest.mark.parametrize(
+    ("how", "expected"), [("sum", 2.0), ("mean", 1.0), ("slotwise", 1.0), ("seen", 1.0)]
+)
 def test_sums_of_learned_moves_overshoot_and_means_do_not(how: str, expected: float) -> None:
     """On (w - 1)^2 / 2 two workers that went to 1 each go to 2 together, and to 1 by the mean."""
 
