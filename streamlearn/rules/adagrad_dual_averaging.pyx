@@ -44,6 +44,9 @@ cdef class AdaGradDualAveraging(Rule):
         """Not with penalties whose gradients have no closed form."""
         return not self.berhu
 
+    def charge(self, events):
+        self.t += events  # which counts nothing else
+
     def penalize(self, double[::1] events):
         cdef Py_ssize_t j
         cdef double* cell

@@ -53,23 +53,22 @@ def combine(
             before = base.cells + at
             share = whole = count
             if seen >= 0:
+                shares[j] = 1.0  # of slots that nobody saw
                 total = squares = 0.0
                 for k in range(count):
                     growth = fabs((<const double*>tables[k])[at + seen] - before[seen])
                     total += growth
                     squares += growth * growth
                 if squares > 0.0:
-                    whole = total * total / squares
-                share = whole
-                if farther > 0.0 and signed >= 0:
-                    total = squares = 0.0
-                    for k in range(count):
-                        growth = (<const double*>tables[k])[at + signed] - before[signed]
-                        total += growth
-                        squares += growth * growth
-                    share /= 1.0 + farther * agreement(total, squares)
-                    share = larger(share, 1.0)
-                shares[j] = share
+                    share = whole = total * total / squares
+                    if farther > 0.0 and signed >= 0:
+                        total = squares = 0.0
+                        for k in range(count):
+                            growth = (<const double*>tables[k])[at + signed] - before[signed]
+                            total += growth
+                            squares += growth * growth
+                        share = larger(share / (1.0 + farther * agreement(total, squares)), 1.0)
+                    shares[j] = share
             for f in range(width):
                 start = value = before[f]
                 if hows[f] == LARGEST:

@@ -16,6 +16,7 @@ cdef class Dual(RecordedSteps):
     cdef bint sums_bound      # the regret bound sums up something at every step
     cdef double a, b          # a_t and b_t as of the last step
     cdef public double largest_gradient, bound_sum, slots_at_start
+    cdef public double charged     # penalties that all slots have paid besides those of t events
     cdef void coefficients(self, double* a, double* b) noexcept nogil
     cdef double gradient_norm(self, Row* row) noexcept nogil
     cdef void add(self, Row* row, double slope) noexcept nogil

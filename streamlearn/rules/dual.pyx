@@ -28,9 +28,9 @@ cdef class Dual(RecordedSteps):
 
     fields = (PerSlot("gradients", merge="slotwise", flips_sign=True),)
     evidence = "gradients"
-    scalars = ("t", "largest_gradient", "bound_sum", "slots_at_start", "statistic_state")
+    scalars = ("t", "charged", "largest_gradient", "bound_sum", "slots_at_start", "statistic_state")
     scalar_merges = {
-        "t": "mean", "largest_gradient": "max", "bound_sum": "mean", "slots_at_start": "max",
+        "t": "mean", "charged": "mean", "largest_gradient": "max", "bound_sum": "mean", "slots_at_start": "max",
         "statistic_state": "derived",
     }
     sums_gradients = True
@@ -150,7 +150,7 @@ cdef class Dual(RecordedSteps):
 
     cdef void coefficients(self, double* a, double* b) noexcept nogil:
         """Set a_t and b_t for t events."""
-        a[0] = self.t
+        a[0] = self.t + self.charged
         b[0] = 1.0
 
     cdef void reshape(self) noexcept nogil:
@@ -178,6 +178,10 @@ cdef class Dual(RecordedSteps):
         return bool(self.l1_l2_only) or self.penalty.simple and (
             self.penalty.l1 + self.penalty.l2 == 0.0
         )
+
+    def charge(self, double events):
+        if self.l1_l2_only:
+            self.charged += events
 
     def penalize(self, double[::1] events):
         cdef Py_ssize_t j

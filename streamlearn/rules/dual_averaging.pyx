@@ -106,7 +106,7 @@ cdef class DualAveraging(Dual):
         Dual.update(self, row, slope)
 
     cdef void coefficients(self, double* a, double* b) noexcept nogil:
-        a[0] = self.t
+        a[0] = self.t + self.charged
         b[0] = DualAveraging.beta(self, self.t)
 
     # -- Theorem 1: Delta_t = beta_t D^2 + G^2/2 sum 1/(sigma tau + beta_tau) + a first-step term --

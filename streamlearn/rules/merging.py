@@ -14,7 +14,8 @@ A rule declares how each of its numbers merges, by `PerSlot.merge` per slot and 
 - "derived": computed from the others afterwards, by `derive`
 
 A penalty that grows with the number of events grows by the events of all, divided by the same m:
-`Rule.penalize` adds what is more than their mean.
+`Rule.charge` adds it to every slot, also to those that no worker saw, and `Rule.penalize` takes back
+from the others what is more than their share.
 
 The sum of K moves is right only in directions in which one worker hardly moved. Where each moved
 most of its way to the optimum, it goes K times too far, and diverges. The mean never does, but goes
@@ -155,13 +156,15 @@ class Merger:
             evidence = result.evidence if result.merges_by_slot else None
             if not self.started:
                 merge_scalars(result, base, rules, events)
+                if evidence is not None:
+                    result.charge(events.sum() - (result.t - base.t))
         shares = None
         if result.fields:
             shares = combine(result, base, workers, n, events, evidence, FARTHER)
         if isinstance(result, Rule):
             result.restored()
             if shares is not None:
-                result.penalize(events.sum() * (1.0 / shares - 1.0 / len(workers)))
+                result.penalize(events.sum() * (1.0 / shares - 1.0))
 
 
 def merge_scalars(result: Rule, base: Rule, workers: Sequence[Rule], events: Array) -> None:

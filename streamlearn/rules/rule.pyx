@@ -206,6 +206,9 @@ cdef class Rule(SlotState):
         """Whether each slot merges by who saw it; otherwise all slots are means of the workers."""
         return True
 
+    def charge(self, events):
+        """Let all slots pay the penalty of so many events besides those of t, if it grows with t."""
+
     def penalize(self, events):
         """Let each slot pay the penalty of so many more events; for penalties that grow with t."""
 

@@ -175,10 +175,11 @@ def test_means_of_workers_that_agree_are_each_of_them(
     rule, learn = trained(*case)
     one = learn(40, 60)
     both = merged(rule, [one, one, one])
-    if rule.scalar_merges["t"] == "mean":
-        assert both.scalars["t"] == one.scalars["t"]
-    else:
-        assert both.scalars["t"] - rule.t == 3 * (one.scalars["t"] - rule.t)
+    counts_all = rule.scalar_merges["t"] == "sum" or (
+        type(rule).__name__ == "AdaGradDualAveraging" and rule.merges_by_slot
+    )
+    expected = (3 if counts_all else 1) * (one.scalars["t"] - rule.t)
+    assert both.scalars["t"] - rule.t == expected
     close(weights(rule, both), weights(rule, one), 1e-6)
 
 
@@ -244,7 +245,7 @@ def test_the_penalty_of_a_slot_is_divided_like_its_gradients(case: Any) -> None:
     moved = np.stack([one.slots() - before for one in workers])
     seen = np.abs(moved[:, :, [one.name for one in rule.fields].index(rule.evidence)])
     squares = (seen**2).sum(axis=0)
-    shares = np.where(squares > 0.0, seen.sum(axis=0) ** 2 / np.maximum(squares, 1e-300), 3.0)
+    shares = np.where(squares > 0.0, seen.sum(axis=0) ** 2 / np.maximum(squares, 1e-300), 1.0)
     plain, shares = shares, np.maximum(shares / farther(moved[:, :, 0]), 1.0)
     events = rule.t + sum(one.t - rule.t for one in workers) / shares
     found = both.weights()
@@ -256,10 +257,26 @@ def test_the_penalty_of_a_slot_is_divided_like_its_gradients(case: Any) -> None:
         if rest:
             b = (rule.delta + np.sqrt(rest[0])) / rule.step
         else:
-            b = 1.0 / both.step_size - both.t * rule.penalty.l2
+            b = 1.0 / both.step_size - (both.t + both.charged) * rule.penalty.l2
         [expected] = rule.penalty.minimizer([sums], a, b, getattr(rule, "rho", 0.0))
         assert found[j] == pytest.approx(expected, rel=1e-9, abs=1e-12)
     assert len(set(events)) > 2
+
+
+@pytest.mark.parametrize("case", PAYING, ids=brief)
+def test_a_slot_that_nobody_saw_pays_the_penalty_of_all_events(case: Any) -> None:
+    """As for one learner of the events of both, whatever the slots that they see."""
+    rule, learn = trained(*case)
+    moves = [learn(40, 52, slice(0, 3)), learn(52, 72, slice(2, 5))]
+    both = after(rule, merged(rule, moves))
+    events = rule.t + sum(move.scalars["t"] - rule.t for move in moves)
+    for j in range(5, rule.n):
+        sums, *rest = rule.slots()[j]
+        b = (rule.delta + np.sqrt(rest[0])) / rule.step if rest else None
+        if b is None:
+            b = 1.0 / both.step_size - (both.t + both.charged) * rule.penalty.l2
+        [expected] = rule.penalty.minimizer([sums], events, b, getattr(rule, "rho", 0.0))
+        assert both.weights()[j] == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("case", MERGED, ids=brief)
