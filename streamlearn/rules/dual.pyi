@@ -5,6 +5,7 @@ from streamlearn.rules.recorded_steps import RecordedSteps
 class Dual(RecordedSteps):
     largest_gradient: float
     bound_sum: float
+    charged: float
     slots_at_start: float
     statistic_state: list[float]
     @property

@@ -30,7 +30,8 @@ cdef class Dual(RecordedSteps):
     evidence = "gradients"
     scalars = ("t", "charged", "largest_gradient", "bound_sum", "slots_at_start", "statistic_state")
     scalar_merges = {
-        "t": "mean", "charged": "mean", "largest_gradient": "max", "bound_sum": "mean", "slots_at_start": "max",
+        "t": "mean", "charged": "mean", "largest_gradient": "max",
+        "bound_sum": "mean", "slots_at_start": "max",
         "statistic_state": "derived",
     }
     sums_gradients = True

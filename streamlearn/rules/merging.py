@@ -14,8 +14,8 @@ A rule declares how each of its numbers merges, by `PerSlot.merge` per slot and 
 - "derived": computed from the others afterwards, by `derive`
 
 A penalty that grows with the number of events grows by the events of all, divided by the same m:
-`Rule.charge` adds it to every slot, also to those that no worker saw, and `Rule.penalize` takes back
-from the others what is more than their share.
+`Rule.charge` adds it to every slot, also to those that no worker saw, and `Rule.penalize` takes
+back from the others what is more than their share.
 
 The sum of K moves is right only in directions in which one worker hardly moved. Where each moved
 most of its way to the optimum, it goes K times too far, and diverges. The mean never does, but goes
@@ -61,7 +61,7 @@ def merged(rule: Rule, moves: Sequence[Move]) -> Move:
     >>> two = Move(2, None, (np.array([[1.0], [3.0]]),), {**start, "t": 4.0})
     >>> both = merged(rule, [one, two])
     >>> both.scalars["t"], both.rows[0].ravel()  # only the second has seen slot 1
-    (3.0, array([1.66666667, 3.        ]))
+    (3.0, array([2.03703704, 3.        ]))
     """
     if rule.why_no_merge is not None:
         raise IncompatibleError(

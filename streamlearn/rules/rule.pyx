@@ -207,7 +207,7 @@ cdef class Rule(SlotState):
         return True
 
     def charge(self, events):
-        """Let all slots pay the penalty of so many events besides those of t, if it grows with t."""
+        """Let all slots pay the penalty of so many events besides those of t."""
 
     def penalize(self, events):
         """Let each slot pay the penalty of so many more events; for penalties that grow with t."""
