@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from streamlearn.daemon.absent_fields import field_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from streamlearn.daemon.absent_fields import AbsentFields
     from streamlearn.daemon.process.log import Log
@@ -80,6 +80,15 @@ class LabelMonitor:
                 self.logged_absent.add(name)
                 hint = field_hint(name, absent.decoder)
                 self.log.warning("field absent", role=role, events=absent.events, **hint)
+
+    def check_weights(
+        self, learner: str, weighted: Iterable[Hashable], labels: Sequence[Label]
+    ) -> None:
+        """Log the labels with a class weight that are not among the closed set of labels."""
+        if unknown := [label for label in weighted if label not in labels]:
+            self.log.warning(
+                "class weights unused", learner=learner, of_labels=unknown, labels=labels
+            )
 
     def check_spelling(self, labels: LabelSet) -> None:
         """Log new labels that differ from others only in case or surrounding spaces."""

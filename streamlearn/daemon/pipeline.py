@@ -18,6 +18,7 @@ from streamlearn.daemon.label_monitor import LabelMonitor
 from streamlearn.daemon.outputs.dead_letters import ORPHANED
 from streamlearn.daemon.process.error_context import attach_records
 from streamlearn.daemon.process.exits import Exit, Stop
+from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.features import Names
 from streamlearn.stream import Partition
 from streamlearn.stream.polled import Polled
@@ -138,6 +139,10 @@ class Pipeline:
             positive=labels.positive,
             after_events=labels.closed_at,
         )
+        for learner in self.learners:
+            if isinstance(learner.model, LinearClassifier):
+                weighted = learner.model.class_weight or {}
+                self.label_monitor.check_weights(learner.name, weighted, labels.labels)
 
     def _parts(self, polled: Polled, invalid: Sequence[InvalidRecord]) -> list[PartitionBatch]:
         """Split a batch by partition, with the invalid records of each."""

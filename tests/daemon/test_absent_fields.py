@@ -102,3 +102,19 @@ def test_a_declared_field_without_features_is_named(
     err = capsys.readouterr().err
     assert "'kye' (--field)" in err
     assert "'x'" not in err
+
+
+@pytest.mark.parametrize(("label", "told"), [("yes", 1), ("true", 0)])
+def test_class_weights_of_labels_that_never_occur(path: Path, label: str, told: int) -> None:
+    log = MemoryLog()
+    given = {
+        "source": {"kind": "file", "paths": [str(path)]},
+        "format.label": "y",
+        "learner": [{"name": "a", "class_weight": {label: 3.0}}],
+        "run.until": "end",
+        "telemetry.enabled": False,
+        "regret.enabled": False,
+    }
+    build.loop(config.parse("", overrides=given), log).run()
+    lines = log.lines("class weights unused")
+    assert [(one["learner"], one["of_labels"]) for one in lines] == [("a", [label])] * told
