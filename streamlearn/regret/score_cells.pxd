@@ -36,4 +36,5 @@ cdef class ScoreCells:
     cdef void add(self, uint16_t cell, double weight) noexcept nogil
     cdef void count(self, const PendingEvents* events) noexcept nogil
     cdef void sample(self, int64_t place, uint16_t cell) noexcept nogil
+    cdef int make_room(self) except -1
     cdef int use_samples(self, places, cells) except -1

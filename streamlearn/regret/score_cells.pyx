@@ -58,13 +58,19 @@ cdef class ScoreCells:
         if self.sampled == self.room:
             with gil:
                 try:
-                    places, cells = self.current_samples()
-                    self.use_samples(places, cells)
+                    self.make_room()
                 except MemoryError:
                     self.reservoir.failed = True
                     return
         self.places[self.sampled], self.cells[self.sampled] = place, cell
         self.sampled += 1
+
+    cdef int make_room(self) except -1:
+        """Drop the cells of events that have left the sample, and get more memory if needed."""
+        # Not in `sample`, which would need the GIL for its variables at every call.
+        places, cells = self.current_samples()
+        self.use_samples(places, cells)
+        return 0
 
     cdef int use_samples(self, places, cells) except -1:
         cdef Py_ssize_t n = len(places), more = n // 4 if self.reservoir.full else n
