@@ -131,7 +131,8 @@ def is_stream(X: Any) -> bool:
     if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
         raise ValueError(
             f"X must be a data frame, or columns by the Arrow interface, got {type(X).__name__}; "
-            "for arrays and sparse matrices use learn_rows and score_rows"
+            "for arrays and sparse matrices use learn_rows and score_rows, for dicts learn_one and "
+            "score_one"
         )
     return True
 

@@ -51,6 +51,16 @@ def test_what_would_be_ignored_is_refused(
     assert "--delimiter" not in message
 
 
+def test_the_negative_label_of_a_model_cannot_be_positive(
+    events: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", events, "--label", "y", "--save", "m.model"]) == 0
+    assert main(["test", "m.model", events, "--label", "y", "--positive", "true"]) == 0
+    capsys.readouterr()
+    assert main(["test", "m.model", events, "--label", "y", "--positive", "False"]) == 2
+    assert capsys.readouterr().err.startswith("streamlearn test: --positive false")
+
+
 @pytest.mark.parametrize("command", ["train", "evaluate", "test", "solve"])
 def test_positive_values_that_never_occur(
     events: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -14,6 +14,7 @@ from streamlearn.cli.seen_fields import SeenFields
 from streamlearn.cli.tables import show, show_facts, show_json
 from streamlearn.config import arguments
 from streamlearn.config.files import require_writable
+from streamlearn.core.labels import label_text, positive_last
 from streamlearn.daemon import build
 from streamlearn.engine.events import Events
 from streamlearn.errors import InvalidEventError
@@ -65,6 +66,7 @@ def run(options: Options) -> int:
     waiting.announce(options)
     model, notes = saved_models.load(options.model, options.learner)
     settings = arguments.settings(options, [], notes.get("format"))
+    require_same_positive(saved_models.labels_of(model, notes).labels, options)
     decoder = build.decoder(settings, model.reader)
     saved_models.recall(decoder, notes)
     tested = measured(model, settings, decoder, options)
@@ -93,6 +95,15 @@ def run(options: Options) -> int:
     if options.report is not None:
         sys.stdout.write(f"\nwritten: {options.report}\n")
     return 0
+
+
+def require_same_positive(labels: list[Any], options: Options) -> None:
+    """Raise ValueError if --positive names the negative one of a model's two labels."""
+    given = map(str.lower, options.positive or ())
+    if len(labels) == 2 and (negative := label_text(positive_last(labels)[0])).lower() in given:
+        raise ValueError(
+            f"--positive {negative}: that is the negative label of the model; leave --positive out"
+        )
 
 
 def brief(name: str) -> str:
