@@ -1,4 +1,4 @@
-"""Which fields of a model were in no event, as after a renaming."""
+"""Which fields, of a model or declared, were in no event, as after a renaming."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from streamlearn.features import Names
+from streamlearn.features.fields import Ignore, Interaction
+from streamlearn.features.fields.spec import OTHERS
 from streamlearn.quality.importance import field_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from streamlearn.cli.saved_models import Model
     from streamlearn.engine.events import Events
+    from streamlearn.features import Reader
 
 MIN_EVENTS = 100  # fewer may lack a field by chance
 MAX_SHOWN = 10
@@ -65,3 +70,17 @@ class SeenFields:
                 f"streamlearn {command}: no event had what the model learned of "
                 f"{', '.join(absent[:MAX_SHOWN])}{more}\n"
             )
+
+
+def without_features(reader: Reader, declared: Iterable[str]) -> list[str]:
+    """Return the declared fields that gave no feature; none if hashes keep no names."""
+    if not isinstance(reader, Names):
+        return []
+    names = {name.strip() for one in declared for name in one.partition("=")[0].split(",")}
+    given = {
+        field_of(str(reader.name_of(slot)), reader.fields) for slot in range(reader.name_count)
+    }
+    silent = Ignore | Interaction | None
+    return sorted(
+        name for name in names - given - {OTHERS} if not isinstance(reader.fields.get(name), silent)
+    )

@@ -75,6 +75,15 @@ def test_positive_values_that_never_occur(
         assert ("--positive" in capsys.readouterr().err) == told
 
 
+@pytest.mark.parametrize("command", [["train"], ["evaluate", "--learners", "AdaGrad"]])
+def test_declared_fields_that_never_occur(
+    events: str, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for field, told in (("nope=number", True), ("x=number", False)):
+        assert main([*command, events, "--label", "y", "--field", field]) == 0
+        assert ("'nope'" in capsys.readouterr().err) == told
+
+
 def test_the_id_is_no_feature_of_a_ranking(events: str, tmp_path: Path) -> None:
     """The group is read as the id of a row; the id of --id is left out nevertheless."""
     path = tmp_path / "a.model"

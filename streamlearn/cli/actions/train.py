@@ -28,23 +28,20 @@ from streamlearn.cli.holdout import tested, training_records
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.progressive import ProgressiveCurve
+from streamlearn.cli.seen_fields import without_features
 from streamlearn.cli.tables import show_facts, show_json
 from streamlearn.config import arguments
 from streamlearn.config.files import require_writable
 from streamlearn.daemon import build
 from streamlearn.daemon.label_monitor import UNLABELED_RUN
 from streamlearn.estimators.classifier import LinearClassifier
-from streamlearn.features import Names
-from streamlearn.features.fields import Ignore, Interaction
-from streamlearn.features.fields.spec import OTHERS
 from streamlearn.guesses import ROWS
 from streamlearn.quality import RegressorQuality, quality_of
-from streamlearn.quality.importance import field_of
 from streamlearn.stream import CSVDecoder
 from streamlearn.stream.sources.parts import SourcePart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from streamlearn.cli.parsing import Options
     from streamlearn.cli.progressive import CurvePoint
@@ -151,25 +148,10 @@ def offset_hint(mean: float, spread: float) -> str | None:
     )
 
 
-def without_features(model: Model, declared: Iterable[str]) -> list[str]:
-    """Return the declared fields that gave no feature; none if hashes keep no names."""
-    reader = model.reader
-    if not isinstance(reader, Names):
-        return []
-    names = {name.strip() for one in declared for name in one.partition("=")[0].split(",")}
-    given = {
-        field_of(str(reader.name_of(slot)), reader.fields) for slot in range(reader.name_count)
-    }
-    silent = Ignore | Interaction | None
-    return sorted(
-        name for name in names - given - {OTHERS} if not isinstance(reader.fields.get(name), silent)
-    )
-
-
 def hints(trainer: Trainer) -> Iterator[str | None]:
     """Yield what may be wrong with the options, and with the labels."""
     model, options = trainer.model, trainer.options
-    for name in without_features(model, options.field or ()):
+    for name in without_features(model.reader, options.field or ()):
         yield f"no event had a feature of the field {name!r} (--field)"
     if not trainer.learned:
         return
