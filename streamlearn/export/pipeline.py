@@ -25,7 +25,7 @@ from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.export.fields import LearnedField, learned_fields, may_clip, parts_of_time
 from streamlearn.export.score import outputs_of
 from streamlearn.features import fields as kinds
-from streamlearn.losses import VectorLoss
+from streamlearn.losses import Exponential, Logistic, VectorLoss
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -87,26 +87,45 @@ def pipeline(model: Linear) -> Pipeline:
 def classifier(
     model: LinearClassifier, outputs: Sequence[Output], blocks: Sequence[Block], width: int
 ) -> Any:
-    """Return a fitted classifier with the model's weights."""
+    """Return a fitted classifier with the model's weights, and its probabilities."""
     labels = model.labels
     if len(labels) < 2:
         raise IncompatibleError(f"the model knows the labels {labels}; {TARGET} needs two")
     made: Any = LogisticRegression()
-    if len(outputs) > 1 and not isinstance(model.objective.loss, VectorLoss):
+    if apart(model, len(outputs)):
         made = OneVsRestClassifier(LogisticRegression())
     order = np.argsort(np.array(labels)) if len(outputs) > 1 else np.arange(1)
     made.fit(nothing(len(labels), width), labels)
-    weights = [total(outputs[k].members, outputs[k].offset, blocks) for k in order]
-    if len(outputs) == 1:
-        sign = 1.0 if made.classes_[1] == labels[1] else -1.0
-        weights = [(sign * weights[0][0], sign * weights[0][1])]
+    scale = slope(model, len(outputs))
+    if len(outputs) == 1 and made.classes_[1] != labels[1]:
+        scale = -scale
+    sums = [total(outputs[k].members, outputs[k].offset, blocks) for k in order]
+    weights = [(scale * coefficients, scale * intercept) for coefficients, intercept in sums]
     if isinstance(made, OneVsRestClassifier):
         for one, (coefficients, intercept) in zip(made.estimators_, weights, strict=True):
             one.coef_, one.intercept_ = coefficients[None, :], np.array([intercept])
     else:
+        if len(outputs) == 2:  # of two classes, scikit-learn has the difference
+            weights = [(weights[1][0] - weights[0][0], weights[1][1] - weights[0][1])]
         made.coef_ = np.array([coefficients for coefficients, _ in weights])
         made.intercept_ = np.array([intercept for _, intercept in weights])
     return made
+
+
+def apart(model: LinearClassifier, outputs: int) -> bool:
+    """Return whether a class has its probability against the rest, divided by the sum of all."""
+    loss = model.objective.loss
+    return outputs > 1 and loss.has_probability and not isinstance(loss, Logistic | VectorLoss)
+
+
+def slope(model: LinearClassifier, outputs: int) -> float:
+    """Return the factor of scores with which scikit-learn gives the model's probabilities."""
+    loss = model.objective.loss
+    if isinstance(loss, Exponential):
+        return 2.0  # the score is half the log-odds
+    if outputs == 1 or isinstance(loss, VectorLoss) or apart(model, outputs):
+        return 1.0
+    return 1.0 - 1.0 / outputs  # as the model does before its softmax
 
 
 def regressor(

@@ -214,9 +214,30 @@ def test_several_classes(loss: Any) -> None:
         assert got == pytest.approx(scores, abs=1e-6)
     made, table = pipeline(model), pd.DataFrame(events)
     columns = made.decision_function(table)
+    labels = len(made.classes_)
+    scale = 1.0 if isinstance(loss, sl.losses.Softmax) else 1.0 - 1.0 / labels
     for k, label in enumerate(made.classes_):
-        assert columns[:, k] == pytest.approx([scores[label] for scores in want], abs=1e-6)
+        assert columns[:, k] == pytest.approx([scale * one[label] for one in want], abs=1e-6)
     assert made.predict(table).tolist() == [model.predict_one(event) for event in events]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    "loss",
+    [sl.losses.Logistic(), sl.losses.Softmax(), sl.losses.Hinge(), sl.losses.Exponential()],
+    ids=repr,
+)
+def test_probabilities_are_those_of_the_model(loss: Any, classes: int) -> None:
+    model = sl.LinearClassifier(sl.rules.AdaGrad(0.1), loss=loss)
+    events, draw = rows(["auto", "word"]), random.Random(4)
+    for event in events:
+        model.learn_one(event, draw.choice(["b", "z", event["word"]][:classes]))
+    made, table = pipeline(model), pd.DataFrame(events)
+    want = [model.predict_proba_one(event) for event in events]
+    got = made.predict_proba(table)
+    assert np.ptp(got) > 0.01
+    for k, label in enumerate(made.classes_):
+        assert got[:, k] == pytest.approx([one[label] for one in want], abs=1e-6)
 
 
 @pytest.mark.parametrize("targets", [1, 2])
