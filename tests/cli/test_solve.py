@@ -122,6 +122,9 @@ def test_rankings_of_groups(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     assert solved(capsys, str(tmp_path / "a.jsonl"), *given, "--shards", "1")["groups"] == 1
     score = sl.LinearRegressor.load(path).predict_one
     assert score({"x": 1.0, "z": 0.0}) > score({"x": -1.0, "z": 0.0})
+    # what `test` measures of the model is not what was solved
+    assert main(["solve", str(tmp_path / "a.jsonl"), *given]) == 0
+    assert "regression" in capsys.readouterr().err
     (tmp_path / "c.jsonl").write_text((tmp_path / "a.jsonl").read_text())
     assert (
         main(["solve", str(tmp_path / "*.jsonl"), *given, "--group", "query", "--shards", "3"]) == 2

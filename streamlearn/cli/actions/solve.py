@@ -100,6 +100,11 @@ def run(options: Options) -> int:
         shown = {name: value for name, value in facts.items() if value != []}  # no labels
         show_facts(shown, before="\n")
     report_positive("solve", not solution.labels or True in solution.labels, options)
+    if options.save is not None and isinstance(loss, MultivariateLoss) and not solution.labels:
+        sys.stderr.write(
+            f"streamlearn solve: the score of {options.save} is for ranking; `streamlearn test` "
+            "compares it with the labels, as a regression, and does not measure the ranking\n"
+        )
     if solution.interrupted:
         why = "the time limit" if monitor.spent else "interrupted"
         sys.stderr.write(f"streamlearn solve: {why}; this is the best solution so far\n")
