@@ -199,10 +199,7 @@ class TelemetryCollector(Observer):
         for part in batch.parts:
             if part.invalid:
                 self._record_invalid(part)
-        if self.history.due(self.counts.seen) and self.clock() >= self._next_point:
-            self._next_point = self.clock() + CURVE_SECONDS
-            fresh, self._slow_curves_due = self._slow_curves_due, False
-            self.history.add(self.counts.seen, self.clock(), self._curves(slow=fresh))
+        self._add_point()
 
     def on_tick(self, status: Status) -> None:
         """Update the counts, and refresh everything once a second."""
@@ -287,6 +284,15 @@ class TelemetryCollector(Observer):
         curves = {"rate": self.board.about.rate, "lag": float(sum(lag)) if lag else None}
         self.recent.add(self.clock(), {**curves, **self._curves(slow=True)})
         self._slow_curves_due = True
+        if self.counts.seen > 0:
+            self._add_point()  # the last events of a pause belong to the curves, too
+
+    def _add_point(self) -> None:
+        """Add a point to the curves if it is due."""
+        if self.history.due(self.counts.seen) and self.clock() >= self._next_point:
+            self._next_point = self.clock() + CURVE_SECONDS
+            fresh, self._slow_curves_due = self._slow_curves_due, False
+            self.history.add(self.counts.seen, self.clock(), self._curves(slow=fresh))
 
     def _measure_source(self, status: Status) -> None:
         """Measure lag and positions of the assigned partitions, and the event rate."""

@@ -48,7 +48,7 @@ class Chart {
     this.xs = xs;
     this.over = over;
     this.series = series.filter((one) => (one.values || []).some(known));
-    say(this.empty.lastChild, empty);
+    say(this.empty.lastChild, this.series.length ? "One point so far; the curve begins with the next." : empty);
     this.legend.hidden = this.series.length < 2;
     keyed(this.legend, this.series, (one) => one.name, (one) => element("li", {}, swatch(one.index), one.name), () => {});
     this.draw();

@@ -229,6 +229,27 @@ def test_point_between_two_refreshes_has_no_slow_values() -> None:
     watching.on_end()
 
 
+def test_the_last_events_before_a_pause_are_on_the_curves() -> None:
+    now = [100.0]
+    loop, watching = make_watched_loop(None, ShuffledSource(1, 0))
+    watching.clock = lambda: now[0]
+    loop.pipeline.observers = [watching]
+    watching.on_start(loop.pipeline.learners, Status())
+    assert len(watching.history) == 0
+    source = ShuffledSource(1, 4000, batch=50)
+    for _ in range(3):  # at once, and nothing afterwards
+        loop.pipeline.process([source.next(Partition(TOPIC, 0))])
+    for _ in range(3):
+        now[0] += 1.0
+        watching.on_tick(Status())
+    columns = watching.history.columns
+    assert columns["events"][1:] == [watching.counts.seen]
+    (loss,) = (one.progress["loss"].mean for one in loop.pipeline.learners if one.name == "default")
+    assert columns["loss/default"][-1] == pytest.approx(loss, rel=1e-5)
+    assert columns["nonzero/default"][-1] == watching.board.value("nonzero_weights", "default")
+    watching.on_end()
+
+
 def test_curve_spans_the_lifetime_in_bounded_memory() -> None:
     history = History()
     for events in range(0, 3_000_000, 700):
