@@ -274,7 +274,8 @@ class FormatConfig(RecordFormatConfig, frozen=True):
         str | None, about("field that holds the event's time, ISO 8601 or a number")
     ] = None
     time_unit: Annotated[
-        Literal["s", "ms", "us", "ns"], about("unit of numeric times since 1970")
+        Literal["s", "ms", "us", "ns"],
+        about("unit of numeric times since 1970; a time beyond the year 9999 is invalid"),
     ] = "s"
     delimiter: Annotated[str, about("separator of values (csv)", min_length=1, max_length=1)] = ","
     decimal: Annotated[

@@ -32,6 +32,7 @@ from streamlearn.stream.sources.rows cimport (
     AFTER_QUOTE, BREAK, NO_UTF8, OPEN, Delimiter, Value, begins, read_value,
 )
 from streamlearn.features.put cimport put_number, put_text
+from streamlearn.stream.formats.decoder cimport is_date
 from streamlearn.stream.formats.text_decoder cimport TextDecoder
 
 from streamlearn.core.nearest import nearest
@@ -448,7 +449,7 @@ cdef class CSVDecoder(TextDecoder):
                     self.take_weight(text)
         elif column.role == TIME:
             self.tags.time = x * self.time_scale
-            if not isfinite(self.tags.time):
+            if not is_date(self.tags.time):
                 with gil:
                     self.take_time(x)
         else:

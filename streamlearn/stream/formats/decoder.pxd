@@ -1,9 +1,15 @@
+from libc.math cimport fabs
 from libc.stdint cimport uint8_t
 
 from streamlearn.engine.events cimport Events, Tags
 from streamlearn.features.reader cimport Reader
 from streamlearn.stream.formats.label_set cimport LabelSet
 from streamlearn.core.numbers cimport Decimal
+
+cdef inline bint is_date(double seconds) noexcept nogil:
+    """Whether a time is before the year 10,000: beyond, it is a number of another unit."""
+    return fabs(seconds) < 253402300800.0
+
 
 cdef struct KnownLabel:  # a label that is known by its text
     const char* text

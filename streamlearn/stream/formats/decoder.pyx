@@ -430,6 +430,10 @@ cdef class Decoder:
             raise self.refusal(
                 "time", f"is {short_repr(value)}: a time is a finite number of"
                 f" {self.fields.time_unit!r} since 1970, or a string in ISO 8601")
+        if not is_date(self.tags.time):  # every label would be late
+            raise self.refusal(
+                "time", f"is {short_repr(value)}: as a number of {self.fields.time_unit!r} since"
+                " 1970 that is no date; set its unit (format.time_unit)")
         return 0
 
     def refusal(self, role, problem):

@@ -10,7 +10,6 @@ import msgspec
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
-from libc.math cimport isfinite
 from libc.stdint cimport uint64_t
 from libc.string cimport memcmp, memcpy
 
@@ -20,7 +19,7 @@ from streamlearn.engine.events cimport BOOL, FLOAT, INT, UNLABELED, Events
 from streamlearn.features.pieces cimport Text
 from streamlearn.features.reader cimport Reader
 from streamlearn.features.text cimport hash_text, put_utf8
-from streamlearn.stream.formats.decoder cimport Decoder
+from streamlearn.stream.formats.decoder cimport Decoder, is_date
 from streamlearn.features.transforms cimport A_BOOL, A_NUMBER, A_TEXT, LIST, Value
 from streamlearn.stream.formats.keys cimport (
     DECLARED, FEATURE, ID, LABEL, SKIPPED, TIME, WEIGHT, Key, Keys,
@@ -459,7 +458,7 @@ truncated')]
             return x >= 0.0
         if key.role == TIME:
             self.tags.time = x * self.time_scale
-            return isfinite(self.tags.time)
+            return is_date(self.tags.time)
         if key.role == ID:
             self.tags.id = first
             self.tags.id_length = p - first

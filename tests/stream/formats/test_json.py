@@ -72,6 +72,8 @@ class Slow:
         if isinstance(time, int) and abs(time) > 10**300:
             raise InvalidEventError("time")
         moment = math.nan if time is None else time * (1e-3 if self.fields.time_unit == "ms" else 1)
+        if abs(moment) >= 253_402_300_800:  # no date; NaN is no time
+            raise InvalidEventError("time")
         grow = label is not None and weight != 0.0
         row = self.reader.read_event(features, grow)
         if weight == 0.0 and isinstance(label, str):

@@ -41,3 +41,18 @@ def test_times_of_csv(unit: str) -> None:
     events = read(made, records)
     assert not events.invalid
     assert events.times.tolist() == pytest.approx([SECONDS] * 3, abs=1e-6)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("json", "at"), ("json", "meta.at"), ("csv", "at")])
+def test_a_time_of_another_unit_is_no_date(kind: str, name: str) -> None:
+    fields = Fields(label="y", time=name)  # in seconds
+    options: Any = {"columns": ["y", "at"]} if kind == "csv" else {}
+    made = decoder_of(kind, sl.Names(), fields, **options)
+    last = 253_402_300_799  # of the year 9999
+    records = []
+    for value in (SECONDS, 1000.0 * SECONDS, last, last + 1, -last, -1e15):
+        event: Any = {"y": 1.0, **({"at": value} if name == "at" else {"meta": {"at": value}})}
+        records.append(f"1,{value}".encode() if kind == "csv" else json.dumps(event).encode())
+    events = read(made, records)
+    assert [(bad.number, bad.code) for bad in events.invalid] == [(k, "time") for k in (1, 3, 5)]
+    assert events.times.tolist() == pytest.approx([SECONDS, last, -last], abs=1e-6)
