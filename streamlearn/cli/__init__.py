@@ -10,7 +10,7 @@ served_models    what is served: promotions and losses
 decoded_batches  one pass over files; progressive: its curve; holdout: its last records kept aside
 record_writer    records in Avro and Protobuf
 guessing         what the fields of files are
-seen_fields      which fields of a model no event had
+seen_fields      which fields, of a model or declared, no event had
 sharding         files in shards, in threads or on Ray
 report/          the pages of `streamlearn test`
 parsing          argparse, with errors that name the nearest valid option

@@ -95,6 +95,12 @@ def converted(value: Any, kind: str | None) -> Any:
     return value
 
 
+def positive_of(notes: dict[str, Any]) -> object:
+    """Return the positive values that a model was trained with, as in its settings."""
+    given = {"source.kind": "file", "source.paths": ("events",), **notes["format"]}
+    return config.parse("", "", given, environ={}).format.positive
+
+
 def labels_of(model: Model, notes: dict[str, Any]) -> LabelSet:
     """Return the labels of a model that only predicts."""
     kept = notes.get("decoder", {}).get("labels", {})

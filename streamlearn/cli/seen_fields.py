@@ -15,6 +15,7 @@ from streamlearn.quality.importance import field_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from streamlearn.cli.parsing import Options
     from streamlearn.cli.saved_models import Model
     from streamlearn.engine.events import Events
     from streamlearn.features import Reader
@@ -70,6 +71,14 @@ class SeenFields:
                 f"streamlearn {command}: no event had what the model learned of "
                 f"{', '.join(absent[:MAX_SHOWN])}{more}\n"
             )
+
+
+def report_declared(command: str, reader: Reader, options: Options) -> None:
+    """Print a note for each declared field that gave no feature."""
+    for name in without_features(reader, options.field or ()):
+        sys.stderr.write(
+            f"streamlearn {command}: no event had a feature of the field {name!r} (--field)\n"
+        )
 
 
 def without_features(reader: Reader, declared: Iterable[str]) -> list[str]:

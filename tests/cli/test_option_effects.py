@@ -59,6 +59,8 @@ def test_the_negative_label_of_a_model_cannot_be_positive(
     capsys.readouterr()
     assert main(["test", "m.model", events, "--label", "y", "--positive", "False"]) == 2
     assert capsys.readouterr().err.startswith("streamlearn test: --positive false")
+    assert main(["train", events, "--label", "y", "--positive", "false", "--save", "n.model"]) == 0
+    assert main(["test", "n.model", events, "--label", "y", "--positive", "false"]) == 0
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "test", "solve"])

@@ -24,7 +24,7 @@ from streamlearn.cli.guessing import understand, with_delimiter
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.progressive import ProgressiveCurve
-from streamlearn.cli.seen_fields import without_features
+from streamlearn.cli.seen_fields import report_declared
 from streamlearn.cli.sharding import chosen_host, divided, opening_after, refuse_standard_input
 from streamlearn.cli.tables import cell, show, show_json
 from streamlearn.config import arguments, expressions
@@ -160,8 +160,7 @@ def run(options: Options) -> int:
     for line in batches.examples:
         sys.stderr.write(f"invalid: {line}\n")
     report_absent("evaluate", batches.absent, options)
-    for name in without_features(shared, options.field or ()):
-        sys.stderr.write(f"streamlearn evaluate: no event had a feature of the field {name!r}\n")
+    report_declared("evaluate", shared, options)
     if not options.labels and (hint := spelling_hint(decoder.labels.labels)):
         sys.stderr.write(f"streamlearn evaluate: {hint}\n")
     events = max(one.loss.events for one in entries)

@@ -66,7 +66,8 @@ def run(options: Options) -> int:
     waiting.announce(options)
     model, notes = saved_models.load(options.model, options.learner)
     settings = arguments.settings(options, [], notes.get("format"))
-    require_same_positive(saved_models.labels_of(model, notes).labels, options)
+    if "format" not in notes or settings.format.positive != saved_models.positive_of(notes):
+        require_other_spelling(saved_models.labels_of(model, notes).labels, options)
     decoder = build.decoder(settings, model.reader)
     saved_models.recall(decoder, notes)
     tested = measured(model, settings, decoder, options)
@@ -97,7 +98,7 @@ def run(options: Options) -> int:
     return 0
 
 
-def require_same_positive(labels: list[Any], options: Options) -> None:
+def require_other_spelling(labels: list[Any], options: Options) -> None:
     """Raise ValueError if --positive names the negative one of a model's two labels."""
     given = map(str.lower, options.positive or ())
     if len(labels) == 2 and (negative := label_text(positive_last(labels)[0])).lower() in given:

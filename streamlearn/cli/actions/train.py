@@ -28,7 +28,7 @@ from streamlearn.cli.holdout import tested, training_records
 from streamlearn.cli.parsing import INTERRUPTED
 from streamlearn.cli.progress import Bar
 from streamlearn.cli.progressive import ProgressiveCurve
-from streamlearn.cli.seen_fields import without_features
+from streamlearn.cli.seen_fields import report_declared
 from streamlearn.cli.tables import show_facts, show_json
 from streamlearn.config import arguments
 from streamlearn.config.files import require_writable
@@ -117,6 +117,7 @@ def report(
     for line in guesses.contradictions(trainer.dropped):
         warn(line)
     report_absent("train", trainer.batches[0].absent, options)
+    report_declared("train", trainer.model.reader, options)
     for hint in hints(trainer):
         warn(hint)
     if trainer.learned:
@@ -151,8 +152,6 @@ def offset_hint(mean: float, spread: float) -> str | None:
 def hints(trainer: Trainer) -> Iterator[str | None]:
     """Yield what may be wrong with the options, and with the labels."""
     model, options = trainer.model, trainer.options
-    for name in without_features(model.reader, options.field or ()):
-        yield f"no event had a feature of the field {name!r} (--field)"
     if not trainer.learned:
         return
     if isinstance(trainer.quality, RegressorQuality):
@@ -205,7 +204,7 @@ def prepared(options: Options) -> Training:
             raise ValueError(f"{extra[0]} cannot be used with --resume: the model keeps its own")
         model, notes = saved_models.load(options.resume, options.learner)
         settings = arguments.settings(options, [], notes.get("format"))
-        if "format" in notes and settings.format.positive != positive_of(notes):
+        if "format" in notes and settings.format.positive != saved_models.positive_of(notes):
             raise ValueError(
                 "--positive cannot be changed with --resume: the model's labels would change their "
                 "meaning; leave it out, or train a new model"
@@ -221,12 +220,6 @@ def prepared(options: Options) -> Training:
         guesses = understand(settings, source, options)
     (model,) = config.estimators(guesses.settings).values()
     return Training(model, guesses, {}, source, stop)
-
-
-def positive_of(notes: dict[str, Any]) -> object:
-    """Return the positive values that a model was trained with, as in its settings."""
-    given = {"source.kind": "file", "source.paths": ("events",), **notes["format"]}
-    return config.parse("", "", given, environ={}).format.positive
 
 
 def part_of(settings: config.Config, stop: int | None) -> SourcePart:
