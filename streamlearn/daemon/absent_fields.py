@@ -48,6 +48,10 @@ class AbsentFields:
         known = self.decoder.field_names() if names else ()
         return {role: name for role, name in names.items() if name not in known}
 
+    def end(self) -> None:
+        """Look no further."""
+        self._missing = []
+
 
 # whether an event may have the field
 SIGNS: Mapping[str, Callable[[Events], bool]] = {

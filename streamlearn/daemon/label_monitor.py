@@ -32,7 +32,6 @@ class LabelMonitor:
         self.log = log
         self.logged = False
         self.logged_negative = False
-        self.logged_absent: set[str] = set()  # fields
         self.spellings = Spellings()
 
     def check_run(self, events: int, decoder: Decoder) -> None:
@@ -72,14 +71,13 @@ class LabelMonitor:
         )
 
     def check_absent(self, absent: AbsentFields) -> None:
-        """Log, once, the configured fields that a long run of events did not have."""
+        """Log, once, the configured fields that the first events did not have."""
         if absent.events < UNLABELED_RUN:
             return
         for role, name in absent.found().items():
-            if name not in self.logged_absent:
-                self.logged_absent.add(name)
-                hint = field_hint(name, absent.decoder)
-                self.log.warning("field absent", role=role, events=absent.events, **hint)
+            hint = field_hint(name, absent.decoder)
+            self.log.warning("field absent", role=role, events=absent.events, **hint)
+        absent.end()
 
     def check_weights(
         self, learner: str, weighted: Iterable[Hashable], labels: Sequence[Label]

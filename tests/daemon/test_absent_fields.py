@@ -30,7 +30,8 @@ def path(tmp_path: Path) -> Path:
 def warned(path: Path, changes: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Run a daemon; return its warnings of absent fields, by role."""
     log = MemoryLog()
-    given: dict[str, Any] = {"source": {"kind": "file", "paths": [str(path)]}, "format.label": "y"}
+    source = {"kind": "file", "paths": [str(path)], "batch": 50}
+    given: dict[str, Any] = {"source": source, "format.label": "y"}
     given |= {"run.until": "end", "telemetry.enabled": False, "regret.enabled": False, **changes}
     build.loop(config.parse("", overrides=given), log).run()
     lines = log.lines("field absent")
