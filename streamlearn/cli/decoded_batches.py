@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from streamlearn import config
+from streamlearn.config.checks.formats import positive_labels
+from streamlearn.core.labels import label_text
 from streamlearn.daemon.absent_fields import AbsentFields, field_hint
 from streamlearn.daemon.label_monitor import Spellings, label_hint
 from streamlearn.engine.events import Events
@@ -17,7 +17,7 @@ from streamlearn.stream.sources.prefetch import decode_records, prefetched
 from streamlearn.stream.sources.record_files import RecordFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 
     from streamlearn.cli.parsing import Options
     from streamlearn.stream import Decoder, Records, Source
@@ -68,7 +68,6 @@ class Pass:
         self.at_point = False
         self.records = self.events = self.invalid = 0
         self.absent = AbsentFields(decoder)
-        self.positive = 0  # events whose label is the second one, such as True
         self.examples: list[str] = []
         self.latest: Sequence[bytes | None] = ()  # the records of the last batch
 
@@ -134,7 +133,6 @@ class Pass:
         self.events += len(events)
         self.absent.add(events)
         self.invalid += len(events.invalid)
-        self.positive += int(np.count_nonzero(events.labels == 1.0))
 
     def _place(self, records: Records, index: int) -> str:
         """Return file and line number of a record."""
@@ -191,13 +189,12 @@ def no_labels(decoder: Decoder, events: int, options: Options) -> str:
     )
 
 
-def report_positive(command: str, positive: int, options: Options) -> None:
-    """Print a note if none of --positive is the label of an event; `positive` have one."""
-    if options.positive and not positive:
-        values = " or ".join(map(repr, options.positive))
-        sys.stderr.write(
-            f"streamlearn {command}: no label is {values} (--positive): all count as negative\n"
-        )
+def report_positive(command: str, settings: config.Config, seen: Collection[Label]) -> None:
+    """Print a note if values of --positive were the label of no event; `seen` were."""
+    if unseen := [one for one in positive_labels(settings.format) if one not in seen]:
+        values = " or ".join(map(label_text, unseen))
+        others = "" if seen else ": all count as negative"
+        sys.stderr.write(f"streamlearn {command}: no label is {values} (--positive){others}\n")
 
 
 def regression_hint(events: Events) -> str | None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from streamlearn.config import effective
 from streamlearn.config.checks.features import field_problem
-from streamlearn.config.checks.formats import declared_labels, label_text, positive_labels
+from streamlearn.config.checks.formats import declared_labels, positive_labels
 from streamlearn.config.expressions import parse
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
@@ -27,6 +27,7 @@ from streamlearn.config.structs import (
     Source,
     SyntheticSourceConfig,
 )
+from streamlearn.core.labels import label_text
 from streamlearn.errors import IncompatibleError
 from streamlearn.estimators.classifier import LinearClassifier
 from streamlearn.estimators.regressor import LinearRegressor

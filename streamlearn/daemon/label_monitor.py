@@ -53,20 +53,14 @@ class LabelMonitor:
             )  # fmt: skip
 
     def check_positive(self, labels: LabelSet, min_events: int = UNLABELED_RUN) -> None:
-        """Log, once, that at least `min_events` labels had none of the declared positive values."""
-        declared = labels.positive_values
-        if (
-            declared is None
-            or labels.positive_seen
-            or labels.events < min_events
-            or self.logged_negative
-        ):
+        """Log, once, the declared positive values that `min_events` labels or more did not have."""
+        if self.logged_negative or labels.events < min_events or not labels.positive_unseen:
             return
         self.logged_negative = True
         self.log.warning(
             "no positive labels",
             events=labels.events,
-            positive=declared,
+            positive=labels.positive_unseen,
             labels=labels.negative_values,
         )
 

@@ -85,8 +85,8 @@ class Learned:
     marks: dict[Partition, int]  # the ends of the partitions
     seconds: float  # of the round
     busy: float  # the share of them in which it had records to learn
-    positive_seen: bool = True
-    negative_values: list[Any] = field(default_factory=list)  # if it was not
+    positive_seen: list[Any] = field(default_factory=list)  # of the declared positive labels
+    negative_values: list[Any] = field(default_factory=list)  # if some were not
 
 
 class RoundSummary(Observer):

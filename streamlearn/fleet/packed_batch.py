@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 import numpy as np
 
 from streamlearn.stream import Partition, Records
-from streamlearn.stream.packed_rows import PackedRows
+from streamlearn.stream.packed_rows import Notes, PackedRows
 
 if TYPE_CHECKING:
     from streamlearn.core.arrays import Array
@@ -87,7 +87,7 @@ class PackedBatch:
             records.values,
             events,
             keep_all=wanted.everything,
-            schemas=decoder.take_schema_counts(),
+            notes=Notes.of(decoder),
         )
         places = range(len(offsets)) if wanted.everything else sorted(rows.kept)
         keys, headers = records.keys, records.headers

@@ -30,7 +30,6 @@ class Fetched:
     marks: Mapping[Partition, int] = field(default_factory=dict)  # the ends of the partitions
     error: Exception | None = None
     generation: int = 0  # of the partition of an OutOfRangeError
-    names: list[str] = field(default_factory=list)  # of the fields seen
 
 
 class RemoteReader:
@@ -94,9 +93,8 @@ class RemoteReader:
         except Exception as error:  # noqa: BLE001 - the daemon raises it
             return Fetched(batches, error=error)
         marks = {where: reader.highwater(where) for where in self._generations}
-        names = self._events.decoder.field_names()
         known = {where: mark for where, mark in marks.items() if mark is not None}
-        return Fetched(batches, known, names=names)
+        return Fetched(batches, known)
 
     def close(self) -> None:
         """Close the connection."""

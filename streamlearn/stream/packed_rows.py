@@ -17,10 +17,12 @@ import numpy as np
 from streamlearn.engine.events import CLASS_KIND, TYPES, Events
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Hashable, Iterable, Mapping
 
     from streamlearn.core.arrays import Array
     from streamlearn.core.invalid_record import InvalidRecord
+    from streamlearn.stream.formats.decoder import Decoder
+    from streamlearn.stream.formats.fields import Label
 
 STARTS, SLOTS, VALUES, LABELS, KINDS, WEIGHTS, TIMES, _KNOWN, INDEX, ID_TEXT, ID_ENDS, *_ = range(
     len(TYPES)
@@ -29,13 +31,51 @@ PER_ROW = [k for k in range(len(TYPES)) if k not in {STARTS, SLOTS, VALUES, ID_T
 TOMBSTONE = -1
 
 
+@dataclass(frozen=True)
+class Notes:
+    """What a decoder tells besides the rows: records by schema, names of fields, labels seen."""
+
+    schemas: Mapping[int | str, int] = field(default_factory=dict)
+    fields: Sequence[str] = ()
+    positive_seen: Sequence[Label] = ()  # of the declared positive values
+    negative_values: Sequence[Label] = ()  # some of the others
+
+    @classmethod
+    def of(cls, decoder: Decoder) -> Notes:
+        """Return those of a decoder after a batch."""
+        labels = decoder.labels
+        return cls(
+            decoder.take_schema_counts(),
+            decoder.field_names(),
+            list(labels.positive_seen),
+            list(labels.negative_values),
+        )
+
+    @classmethod
+    def joined(cls, parts: Iterable[Notes]) -> Notes:
+        """Return the notes of several batches."""
+        schemas: Counter[int | str] = Counter()
+        fields: dict[str, None] = {}
+        positive: dict[Label, None] = {}
+        negative: dict[Label, None] = {}
+        for one in parts:
+            schemas.update(one.schemas)
+            fields.update(dict.fromkeys(one.fields))
+            positive.update(dict.fromkeys(one.positive_seen))
+            negative.update(dict.fromkeys(one.negative_values))
+        return cls(schemas, list(fields), list(positive), list(negative))
+
+
+NO_NOTES = Notes()
+
+
 @dataclass(frozen=True, eq=False)
 class PackedRows(Sequence[bytes | None]):
     """The records start .. stop - 1 of a batch that was decoded elsewhere.
 
     `rows` are the arrays of `Events.packed`, `classes` its labels, and `sizes` the bytes of each
-    record, -1 for null. Only the bytes in `kept` are here: those of invalid records. `schemas`
-    counts the records by schema; those of a batch that is cut count with its first part.
+    record, -1 for null. Only the bytes in `kept` are here: those of invalid records. The
+    notes of a batch that is cut are with its first part.
 
     >>> from streamlearn import Hashing
     >>> from streamlearn.stream import Events, JSONDecoder
@@ -55,7 +95,7 @@ class PackedRows(Sequence[bytes | None]):
     kept: Mapping[int, bytes] = field(default_factory=dict)
     start: int = 0
     stop: int = 0
-    all_schemas: Mapping[int | str, int] = field(default_factory=dict)
+    all_notes: Notes = NO_NOTES
 
     @classmethod
     def of(
@@ -64,7 +104,7 @@ class PackedRows(Sequence[bytes | None]):
         events: Events,
         *,
         keep_all: bool = False,
-        schemas: Mapping[int | str, int] | None = None,
+        notes: Notes = NO_NOTES,
     ) -> PackedRows:
         """Pack the events that were decoded from these values; the arrays are views."""
         kept = range(len(values)) if keep_all else [bad.number for bad in events.invalid]
@@ -77,7 +117,7 @@ class PackedRows(Sequence[bytes | None]):
             {i: value for i in kept if (value := values[i]) is not None},
             0,
             len(values),
-            schemas or {},
+            notes,
         )
 
     @classmethod
@@ -105,12 +145,10 @@ class PackedRows(Sequence[bytes | None]):
             before += len(one)
             used += len(arrays[SLOTS])
             text += len(arrays[ID_TEXT])
-        schemas: Counter[int | str] = Counter()
-        for one in parts:
-            schemas.update(one.schemas)
+        notes = Notes.joined(one.notes for one in parts)
         columns[STARTS].append(np.array([used], dtype=np.int64))
         rows = tuple(np.concatenate(column) for column in columns)
-        return cls(rows, list(classes), sizes, invalid, kept, 0, before, schemas)
+        return cls(rows, list(classes), sizes, invalid, kept, 0, before, notes)
 
     def ordered(self, order: Array) -> tuple[tuple[Array, ...], list[InvalidRecord]]:
         """Return the rows and the invalid records in this order of the records."""
@@ -157,9 +195,9 @@ class PackedRows(Sequence[bytes | None]):
         return [bad.at(bad.number - start) for bad in mine]
 
     @property
-    def schemas(self) -> Mapping[int | str, int]:
-        """The number of records by schema, if these are the first of their batch."""
-        return self.all_schemas if self.start == 0 else {}
+    def notes(self) -> Notes:
+        """The notes of the batch, if these are its first records."""
+        return self.all_notes if self.start == 0 else NO_NOTES
 
     @property
     def tombstones(self) -> int:

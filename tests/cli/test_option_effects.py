@@ -75,6 +75,11 @@ def test_positive_values_that_never_occur(
         capsys.readouterr()
         assert main([*start, events, "--label", "y", *more, "--positive", value]) == 0
         assert ("--positive" in capsys.readouterr().err) == told
+    both = ["--positive", "true", "--positive", "maybe"]
+    assert main([*start, events, "--label", "y", *more, *both]) == 0
+    said = capsys.readouterr().err
+    assert "maybe (--positive)" in said
+    assert "all count" not in said
 
 
 @pytest.mark.parametrize("command", [["train"], ["evaluate", "--learners", "AdaGrad"]])

@@ -45,7 +45,8 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ),
     (SYNTHETIC, {"features.bits": 31}, "features.bits"),
     (SYNTHETIC, {"predictions.topic": "out"}, "predictions.topic"),
-    (SYNTHETIC, {"predictions.learner": "svm"}, "predictions.learner"),
+    (SYNTHETIC, {"predictions": {"learner": "svm", "path": "p"}}, "predictions.learner"),
+    (SYNTHETIC, {"predictions.learner": "default"}, "predictions.learner"),
     (SYNTHETIC, {"predictions.learner": "best"}, "predictions.best.by"),
     (SYNTHETIC, {"predictions.best": {"by": "error"}}, "predictions.learner"),
     (

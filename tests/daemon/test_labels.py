@@ -495,6 +495,11 @@ def test_missing_positive_value_is_logged(n: int, late: bool, tmp_path: Path) ->
     right = Daemon(tmp_path / "right", [*lines, *labels], **{"format.positive": True, **changes})
     right.run()
     assert right.log.lines("no positive labels") == []
+    some = Daemon(tmp_path / "some", [*lines, *labels], **{"format.positive": [5, True], **changes})
+    some.run()
+    [line] = some.log.lines("no positive labels")
+    assert line["positive"] == [5]
+    assert line["labels"] == [False]
 
 
 def test_missing_label_field_is_logged(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def run(options: Options) -> int:
     events = max(one.loss.events for one in entries)
     if not interrupted:
         require_labels(settings, batches.events, events, decoder, options)
-        report_positive("evaluate", batches.positive, options)
+        report_positive("evaluate", settings, decoder.labels.positive_seen)
         present(entries, options)
         return 0
     present_if_any(entries, options)

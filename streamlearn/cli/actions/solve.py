@@ -99,7 +99,8 @@ def run(options: Options) -> int:
     else:
         shown = {name: value for name, value in facts.items() if value != []}  # no labels
         show_facts(shown, before="\n")
-    report_positive("solve", not solution.labels or True in solution.labels, options)
+    seen = [value for one in loaded.surveys for value in one.positive_seen]
+    report_positive("solve", settings, seen)
     if options.save is not None and isinstance(loss, MultivariateLoss) and not solution.labels:
         sys.stderr.write(
             f"streamlearn solve: the score of {options.save} is for ranking; `streamlearn test` "

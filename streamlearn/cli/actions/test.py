@@ -76,7 +76,7 @@ def run(options: Options) -> int:
     for line in tested.batches.examples:
         sys.stderr.write(f"invalid: {line}\n")
     require_labels(settings, tested.batches.events, tested.quality.events, decoder, options)
-    report_positive("test", tested.batches.positive, options)
+    report_positive("test", settings, decoder.labels.positive_seen)
     if options.report is not None:
         title = f"{Path(options.model).name} on {', '.join(map(brief, options.files))}"
         page = report.page(title, tested, notes, options.command_line)

@@ -121,7 +121,7 @@ def report(
     for hint in hints(trainer):
         warn(hint)
     if trainer.learned:
-        report_positive("train", trainer.batches[0].positive, options)
+        report_positive("train", training.settings, decoder.labels.positive_seen)
     if isinstance(decoder, CSVDecoder) and not guesses.fields:
         facts["columns"] = columns(decoder.types, whole=options.json)
     if options.json:

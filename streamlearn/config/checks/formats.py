@@ -17,6 +17,7 @@ from streamlearn.config.structs import (
 )
 from streamlearn.core import formats
 from streamlearn.core.formats import FORMATS, format_named
+from streamlearn.core.labels import label_text
 from streamlearn.core.nearest import nearest
 from streamlearn.stream.sources.rows import checked
 
@@ -120,11 +121,6 @@ def positive_labels(format: FormatConfig) -> tuple[Label, ...]:  # noqa: A002 - 
 def declared_labels(format: FormatConfig) -> tuple[Label, ...]:  # noqa: A002 - the table's name
     """Return the labels that are declared, if any."""
     return () if format.labels == OPEN_LABELS else tuple(format.labels)
-
-
-def label_text(label: Label) -> str:
-    """Return a label as the key of a TOML table."""
-    return str(label).lower() if isinstance(label, bool) else str(label)
 
 
 CHECKS: tuple[Callable[..., Problems], ...] = (

@@ -39,6 +39,12 @@ def outputs(
             yield ConfigProblem(
                 path, f"{output.topic!r} is read by the source; use a topic that is not"
             )
+    published = predictions.topic is not None or predictions.path is not None
+    if predictions.learner not in {None, "best"} and not published:
+        yield ConfigProblem(
+            "predictions.learner",
+            "no predictions are published; set predictions.topic or predictions.path",
+        )
     if predictions.topic is not None and predictions.topic == dead_letters.topic:
         yield ConfigProblem(
             "dead_letters.topic", f"{predictions.topic!r} is already used for predictions"

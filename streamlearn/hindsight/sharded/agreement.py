@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 class Survey:
     """What a shard found in its rows.
 
-    weight: their sum, or the number of groups. labels: the distinct ones, as seen. targets: the
-    width of y if it has several. checksum: of the rows, which a rebuilt shard has to reproduce.
+    weight: their sum, or the number of groups. labels: the distinct ones, as seen. positive_seen:
+    the values that count as positive, if they are declared. targets: the width of y if it has
+    several. checksum: of the rows, which a rebuilt shard has to reproduce.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Survey:
     columns: int
     weight: float
     labels: Sequence[Any]
+    positive_seen: Sequence[Any]
     targets: int
     names: Sequence[Hashable] | None
     groups: frozenset[Any] | None

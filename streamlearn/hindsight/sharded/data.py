@@ -33,6 +33,7 @@ class ShardData:
     buckets: Mapping[str, Any] = field(default_factory=dict)
     invalid: int = 0
     examples: Sequence[str] = ()
+    positive_seen: Sequence[Any] = ()
 
 
 class ShardSource(Protocol):

@@ -200,6 +200,7 @@ class RowBuffer:
             buckets=reader.frozen(),
             invalid=self.invalid,
             examples=self.examples,
+            positive_seen=decoder.labels.positive_seen,
         )
 
 

@@ -47,6 +47,7 @@ class Shard:
             columns=data.X.shape[1],
             weight=weight,
             labels=labels,
+            positive_seen=data.positive_seen,
             targets=targets,
             names=data.names,
             groups=groups,

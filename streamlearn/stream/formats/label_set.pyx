@@ -46,7 +46,7 @@ cdef class LabelSet:
     def __init__(self, fields, *, classes=True):
         positive = fields.positive
         self.positive_values = positive
-        self.negative_values = []
+        self.positive_seen, self.negative_values = [], []
         self.allowed = fields.labels
         self.declared = positive is not None or fields.labels is not None
         may_close = classes and not self.declared
@@ -115,23 +115,31 @@ cdef class LabelSet:
             raise self.refusal(self.allowed)
         if self.positive_values is None:
             return value
-        if value in self.positive_values or self.writes_positive(value):
-            self.positive_seen = True
+        positive = self.positive_as(value)
+        if positive:
+            if positive[0] not in self.positive_seen:
+                self.positive_seen.append(positive[0])
             return True
-        if not self.positive_seen and len(self.negative_values) < SHOWN and (
-                value not in self.negative_values):
+        if len(self.negative_values) < SHOWN and value not in self.negative_values and (
+                self.positive_unseen):
             self.negative_values.append(value)
         return False
 
-    cdef bint writes_positive(self, object value) except -1:
-        """Whether a text writes a positive number, as in a column of CSV that has other texts."""
-        if not isinstance(value, str):
-            return False
+    cdef list positive_as(self, object value):
+        """Return the positive value that this one is, or writes as in a column of texts."""
+        found = [one for one in self.positive_values if one == value]
+        if found or not isinstance(value, str):
+            return found
         try:
             number = float(value)
         except ValueError:
-            return False
-        return any([number == one for one in self.positive_values if not isinstance(one, str)])
+            return found
+        return [one for one in self.positive_values if one == number]
+
+    @property
+    def positive_unseen(self):
+        """The declared positive values that have not occurred."""
+        return [one for one in self.positive_values or () if one not in self.positive_seen]
 
     cdef object like_the_first(self, object value):
         """Return a label of the first one's type that is written like this value, or the value."""
@@ -172,15 +180,14 @@ cdef class LabelSet:
             self.detect_booleans(self.labels)
         self.close()
 
-    def count(self, events, positive, negative_values=()):
+    def count(self, events, positive_seen=(), negative_values=()):
         """Count learned events whose labels were checked elsewhere.
 
-        `positive`: one is positive; `negative_values`: some that are not.
+        `positive_seen`: the positive values that occurred; `negative_values`: some others.
         """
         self.events += events
-        if self.positive_values is not None:
-            self.positive_seen = self.positive_seen or positive
-        if self.positive_values is not None and not self.positive_seen:
+        self.positive_seen += [one for one in positive_seen if one not in self.positive_seen]
+        if self.positive_unseen:
             unseen = [one for one in negative_values if one not in self.negative_values]
             self.negative_values += unseen[:SHOWN - len(self.negative_values)]
         self.close()
@@ -202,7 +209,7 @@ cdef class LabelSet:
         """Return the state, ready for JSON."""
         return {
             "labels": list(self.labels), "closed": self.closed, "events": self.events,
-            "positive_seen": self.positive_seen,
+            "positive_seen": list(self.positive_seen),
         }
 
     def restore(self, state):
@@ -217,7 +224,7 @@ cdef class LabelSet:
                 f"the label {short_repr(lost[0])} was learned, but is not declared; add it"
                 " (format.labels, --labels)")
         self.events = state["events"]
-        self.positive_seen = state["positive_seen"]
+        self.positive_seen = list(state["positive_seen"])
         if not self.declared:
             self.set_labels(state["labels"])
             self.closed = self.warmup is not None and state["closed"]

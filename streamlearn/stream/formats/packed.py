@@ -60,8 +60,12 @@ class PackedDecoder(Decoder):
             learned &= arrays[WEIGHTS] != 0.0
         if values.classes and list(values.classes) != self.classes[: len(values.classes)]:
             labels, kinds = self._translated(values.classes, labels, kinds, learned)
-        self.labels.count(int(np.count_nonzero(learned)), bool((labels == 1.0).any()))
-        self._schemas.update(values.schemas)
+        notes = values.notes
+        self.labels.count(
+            int(np.count_nonzero(learned)), notes.positive_seen, notes.negative_values
+        )
+        self._schemas.update(notes.schemas)
+        self.names = notes.fields or self.names
         events.clear()
         events.classes = self.classes
         own = {LABELS: labels, KINDS: kinds, TIMES: arrays[TIMES].copy()}
