@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+from streamlearn.core.nearest import nearest
 from streamlearn.hindsight.structured.multivariate.loss import MultivariateLoss
 from streamlearn.losses import Exponential, Loss, Poisson, Softmax, VectorLoss
 
@@ -63,8 +65,11 @@ class Method:
     def __call__(self, problem: Any, **options: Any) -> Solution:
         """Import the method and run it."""
         module = importlib.import_module(f"streamlearn.hindsight.{self.module}")
-        solution: Solution = getattr(module, self.function)(problem, **options)
-        return solution
+        function: Callable[..., Solution] = getattr(module, self.function)
+        known = list(signature(function).parameters)[1:]
+        for name in options.keys() - set(known):
+            raise TypeError(f"{self.name} has no option {name!r}; {nearest(name, known)}")
+        return function(problem, **options)
 
 
 def any_loss(_part: object) -> bool:

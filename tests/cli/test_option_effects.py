@@ -82,13 +82,26 @@ def test_positive_values_that_never_occur(
     assert "all count" not in said
 
 
-@pytest.mark.parametrize("command", [["train"], ["evaluate", "--learners", "AdaGrad"]])
+@pytest.mark.parametrize(
+    "command", [["train"], ["evaluate", "--learners", "AdaGrad"], ["solve", "--l2", "1e-2"]]
+)
 def test_declared_fields_that_never_occur(
     events: str, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for field, told in (("nope=number", True), ("x=number", False)):
         assert main([*command, events, "--label", "y", "--field", field]) == 0
         assert ("'nope'" in capsys.readouterr().err) == told
+
+
+def test_limits_of_an_option_are_of_the_option(
+    events: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["evaluate", events, "--label", "y", "--learners", "AdaGrad", "--memory-bytes"]
+    assert main([*given, "10000"]) == 0
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main([*given, "9999"])
+    assert capsys.readouterr().err.startswith("streamlearn evaluate: --memory-bytes: ")
 
 
 def test_the_id_is_no_feature_of_a_ranking(events: str, tmp_path: Path) -> None:

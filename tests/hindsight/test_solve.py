@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 import streamlearn as sl
-from streamlearn.hindsight import Objective, Problem, Progress, solve
+from streamlearn.hindsight import METHODS, Objective, Problem, Progress, solve
 from streamlearn.hindsight.bounds import plane_bound, slopes_bound
 from streamlearn.hindsight.coordinate_scales import coordinate_scales
 
@@ -81,6 +81,13 @@ def test_a_memory_of_one_step_is_enough(method: str) -> None:
     found = solve(X, Y, L.Logistic(), P.L2(0.1), memory=1, **options)
     expected = solve(X, Y, L.Logistic(), P.L2(0.1), **options)
     assert found.objective == pytest.approx(expected.objective, rel=1e-5)
+
+
+@pytest.mark.parametrize("method", ["auto", *METHODS])
+def test_an_unknown_option_is_named(method: str) -> None:
+    loss = L.Hinge() if method == "bundle" else L.Logistic()
+    with pytest.raises(TypeError, match="option 'w'"):
+        solve(X, Y, loss, P.L2(0.1), method=method, w=X)
 
 
 def test_an_unsupported_penalty_is_rejected_with_the_methods_that_support_it() -> None:

@@ -17,6 +17,7 @@ from streamlearn import config
 from streamlearn.cli.decoded_batches import report_positive
 from streamlearn.cli.guessing import understand, with_delimiter
 from streamlearn.cli.parsing import INTERRUPTED
+from streamlearn.cli.seen_fields import report_declared
 from streamlearn.cli.sharding import Opening, chosen_host, divided, refuse_standard_input
 from streamlearn.cli.tables import counted, show_facts, show_json
 from streamlearn.config import arguments, effective, expressions
@@ -90,8 +91,10 @@ def run(options: Options) -> int:
     monitor.finish(solution)
     solution = ordered(solution, settings, loss)
     facts = {**summary(loaded, solution, monitor), "shards": len(shards)}
+    reader = config.feature_reader(settings.features)
+    restore_names(reader, loaded)
     if options.save is not None:
-        save(options, settings, loaded, solution)
+        save(options, settings, loaded, reader, solution)
         facts["saved"] = options.save
     if options.json:
         history = [step._asdict() | {"gap": step.gap} for step in solution.history]
@@ -101,6 +104,7 @@ def run(options: Options) -> int:
         show_facts(shown, before="\n")
     seen = [value for one in loaded.surveys for value in one.positive_seen]
     report_positive("solve", settings, seen)
+    report_declared("solve", reader, options)
     if options.save is not None and isinstance(loss, MultivariateLoss) and not solution.labels:
         sys.stderr.write(
             f"streamlearn solve: the score of {options.save} is for ranking; `streamlearn test` "
@@ -270,11 +274,13 @@ def summary(loaded: LoadedShards, solution: Solution, monitor: Monitor) -> dict[
 
 
 def save(
-    options: Options, settings: config.Config, loaded: LoadedShards, solution: Solution
+    options: Options,
+    settings: config.Config,
+    loaded: LoadedShards,
+    reader: Reader,
+    solution: Solution,
 ) -> None:
     """Write the model, with how its events are read."""
-    reader = config.feature_reader(settings.features)
-    restore_names(reader, loaded)
     loss: Any = loaded.problem.loss
     if isinstance(loss, MultivariateLoss):
         loss = Squared()  # the model predicts the score by which rows are ranked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from streamlearn.cli.options import (
@@ -43,7 +44,7 @@ def arguments(parser: CommandParser) -> None:
     parser.add_argument(
         "--memory-bytes",
         metavar="N",
-        type=whole,
+        type=partial(whole, least=10_000),
         default=64_000_000,
         help="memory for events; if they need more, the regret is estimated from a sample "
         "(default: 64000000, about a million clicks)",
