@@ -63,7 +63,11 @@ FLOW = (
     counter("invalid_records", "Invalid records by reason.", ("reason",)),
     counter("schema_records", "Records by the id of their schema in a registry.", ("schema",)),
     counter("events_lost", "Records deleted from the source before they were read.", PARTITION),
-    gauge("lag_events", "Records behind the end of the partition; for files, bytes.", PARTITION),
+    gauge(
+        "lag_events",
+        "Records behind the end of the partition; for files of lines an estimate from their bytes.",
+        PARTITION,
+    ),
     gauge("position_offset", "Next offset to read.", PARTITION),
     gauge("last_batch_timestamp_seconds", "Time of the last learned batch."),
     Metric(

@@ -256,7 +256,10 @@ class DeadLetterSource:
                     yield from ((records, source) for records in source.poll(0.25))
                 return
             # a file rotated since then has two partitions: the rest of the old file, and the new
-            left, at = sum(filter(None, source.lag().values())), positions(progress.positions)
+            left, at = (
+                sum(filter(None, source.bytes_left().values())),
+                positions(progress.positions),
+            )
             while left > 0 and (polled := source.poll(0.0)):
                 for records in polled:
                     left -= records.end - at.get(records.partition, 0)

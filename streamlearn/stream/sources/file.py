@@ -6,6 +6,7 @@ files there are, and what rotation does to them, is in `catalog`.
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import time
@@ -89,6 +90,7 @@ class Files:
         self._wait_reported = False
         self._next_search = 0.0
         self._switches = 0  # from file to file since the last line
+        self._taken_bytes = self._taken_lines = 0  # since the start
 
     def identity(self) -> dict[str, str]:
         """Return the fingerprint of each file, by its partition."""
@@ -191,6 +193,8 @@ class Files:
     def _take(self, lines: Lines) -> Records:
         where = self._catalog.partition(self._path)
         offsets, values, end = lines.take(self.batch)
+        self._taken_bytes += end - self._catalog.position(self._path)
+        self._taken_lines += len(offsets)
         self._catalog.positions[where] = end
         self._missing = lines.first
         return Records(where, offsets, values, end)
@@ -358,10 +362,21 @@ class Files:
                 yield lines.take(BLOCK)
 
     def lag(self) -> dict[Partition, int | None]:
+        """Return about how many lines are left in each file, by the mean size of those read.
+
+        None for a compressed file, and before the first line of all.
+        """
+        size = self._taken_bytes / max(self._taken_lines, 1)
+        return {
+            where: None if left is None or (left and not size) else math.ceil(left / (size or 1.0))
+            for where, left in self.bytes_left().items()
+        }
+
+    def bytes_left(self) -> dict[Partition, int | None]:
         """Return how many bytes are left in each file, None for compressed ones."""
         catalog = self._catalog
         return {
-            catalog.partition(path): catalog.lag(path, self._open_file(path))
+            catalog.partition(path): catalog.bytes_left(path, self._open_file(path))
             for path in catalog.files
         }
 

@@ -495,7 +495,7 @@ class FileCatalog:
             return (now.st_size, now.st_mtime_ns) != seen
         return now.st_size > 0 and not self.is_renamed(path, self.partition(path))
 
-    def lag(self, path: str, current: BinaryIO | None) -> int | None:
+    def bytes_left(self, path: str, current: BinaryIO | None) -> int | None:
         """Return how many bytes are left to read, None for a compressed file."""
         if is_compressed(path):
             return None

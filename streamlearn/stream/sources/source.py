@@ -34,7 +34,7 @@ class Source(Protocol):
         """Return the next records, at most a batch; none if none came in this time."""
 
     def lag(self) -> dict[Partition, int | None]:
-        """Return the lag of each partition in records (bytes of files), None if unknown."""
+        """Return the records left in each partition, estimated for lines; None if unknown."""
 
     def lost(self) -> Mapping[Partition, int]:
         """Return how many records were deleted before they were read, since the start."""

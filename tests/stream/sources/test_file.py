@@ -238,7 +238,7 @@ def test_files_wait_for_lines_to_infer_types_from(tmp_path: Path) -> None:
     assert source.poll(0.0) == []
     [report] = reports
     assert "x.log: it has 2 of the 4 lines" in report
-    assert source.lag() == {where: 9}
+    assert source.bytes_left() == {where: 9}
     with path.open("ab") as file:
         file.write(b"three\nfo")
     assert source.poll(0.0) == []
@@ -337,7 +337,9 @@ def test_several_files_and_globs_in_order(tmp_path: Path) -> None:
     assert source.line_number(where, at) == 3
     done = {Partition(str(tmp_path / "c.log")): 16, Partition(str(tmp_path / "a.txt")): 9}
     assert drained(opened(Files([tmp_path / "c.log", f"{tmp_path}/*.txt"]), done)) == found[3:]
-    assert opened(Files([tmp_path / "a.txt"])).lag() == {Partition(str(tmp_path / "a.txt")): 16}
+    assert opened(Files([tmp_path / "a.txt"])).bytes_left() == {
+        Partition(str(tmp_path / "a.txt")): 16
+    }
 
 
 def test_a_file_is_read_once_whatever_its_names(tmp_path: Path) -> None:
@@ -452,7 +454,7 @@ def test_a_file_that_was_rotated_while_not_read(way: str, name: str, tmp_path: P
     os.utime(rest, (2e9, 2e9))
     for _ in range(2):  # it may end again before anything was read
         again = opened(Files([path], follow=True, report=reports.append), kept, identity)
-        assert again.lag() == {Partition(str(path)): len(b"two\nthree\nnew\n")}
+        assert again.bytes_left() == {Partition(str(path)): len(b"two\nthree\nnew\n")}
         identity = again.identity()
     assert "x.log was rotated" in reports[0]
     found = drained(again, 1)
@@ -550,7 +552,7 @@ def test_only_the_common_first_bytes_were_read(tmp_path: Path) -> None:
     log.rotate("x.csv.1")
     (tmp_path / "x.csv.before").symlink_to("x.csv.1")
     log.write(b"a,b\n2,2\n3,3\n")
-    assert sum(log.source.lag().values()) == 16  # the rest of the one, and all of the other
+    assert sum(log.source.bytes_left().values()) == 16  # the rest of the one, and all of the other
     log.restart()
     assert log.more() == [(0, b"1,1"), (1, b"a,b"), (1, b"2,2"), (1, b"3,3")]
 
@@ -748,14 +750,22 @@ def test_other_encodings_are_refused(
 
 
 def test_lag_of_files(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"one\ntwo\n")
-    where = Partition(str(path))
-    source = opened(Files([path], batch=1))
-    lags = [source.lag()]
+    path, other = tmp_path / "a.txt", tmp_path / "b.txt"
+    path.write_bytes(b"one\ntwo\nthirteen\n14\n")
+    other.write_bytes(b"1")
+    paths = Partition(str(path)), Partition(str(other))
+    source = opened(Files([path, other], batch=1))
+    lags, left = [source.lag()], [source.bytes_left()]
     while source.poll(0.0):
         lags.append(source.lag())
-    assert lags == [{where: left} for left in (8, 4, 0)]
+        left.append(source.bytes_left())
+    assert [one[paths[0]] for one in left] == [20, 16, 12, 3, 0, 0]
+    # 16 bytes of lines of 4, 12 of 4, 3 of 17 / 3: a line that has begun counts
+    assert [one[paths[0]] for one in lags] == [None, 4, 3, 1, 0, 0]
+    assert [one[paths[1]] for one in lags] == [None, 1, 1, 1, 1, 0]
+    other.unlink()
+    where, source = paths[0], opened(Files([path], batch=1))
+    source.poll(0.0)
     path.write_bytes(b"")  # cut behind its end
     assert source.lag() == {where: 0}
     assert source.lost() == {}
