@@ -78,7 +78,7 @@ class WorkerPool(ActorPool):
     ) -> None:
         self._scaling = Scaling(least, count)
         self._length = RoundLength(round_seconds)
-        self._patience = round_seconds + deadline_seconds
+        self._deadline = deadline_seconds
         self.rounds: Rounds | None = None  # None: the daemon learns alone
         self.goals: Mapping[Partition, int] = {}  # where rounds may end early
         self.workers: list[Worker] = []
@@ -263,7 +263,7 @@ class WorkerPool(ActorPool):
             return
         if not self.ray.wait([worker.call], num_returns=1, timeout=0)[0]:
             silent = time.monotonic() - worker.since
-            if silent > self._patience:
+            if silent > self._length.seconds + self._deadline:
                 self._replace(worker, f"no answer for {silent:.1f} s")
             return
         call, worker.call = worker.call, None
