@@ -364,13 +364,30 @@ class Files:
     def lag(self) -> dict[Partition, int | None]:
         """Return about how many lines are left in each file, by the mean size of those read.
 
-        None for a compressed file, and before the first line of all.
+        None for a compressed file, and before the first line of all. The last line of a followed
+        file counts once it has ended.
         """
-        size = self._taken_bytes / max(self._taken_lines, 1)
         return {
-            where: None if left is None or (left and not size) else math.ceil(left / (size or 1.0))
-            for where, left in self.bytes_left().items()
+            where: None if left is None else self._lines_in(left, path)
+            for path, (where, left) in zip(
+                self._catalog.files, self.bytes_left().items(), strict=True
+            )
         }
+
+    def _lines_in(self, size: int, path: str) -> int | None:
+        """Return about how many lines the rest of a file has."""
+        if not size or (path in self._catalog.followed and size == self._begun_bytes(path)):
+            return 0
+        if not self._taken_lines:
+            return None
+        return math.ceil(size * self._taken_lines / self._taken_bytes)
+
+    def _begun_bytes(self, path: str) -> int:
+        """Return how many bytes were read of a line that has not ended."""
+        lines = self._lines if self._is_current(path) else None
+        if lines is not None:
+            return 0 if lines.held else lines.read - lines.position
+        return self._catalog.last_seen.get(path, (0, 0))[0] - self._catalog.position(path)
 
     def bytes_left(self) -> dict[Partition, int | None]:
         """Return how many bytes are left in each file, None for compressed ones."""

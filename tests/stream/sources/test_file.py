@@ -749,6 +749,24 @@ def test_other_encodings_are_refused(
         drained(piped(text))
 
 
+def test_a_line_that_may_go_on_is_no_lag(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for path in paths:
+        path.write_bytes(b"one\ntw")
+    partitions = [Partition(str(path)) for path in paths]
+    source = opened(Files([f"{tmp_path}/*.txt"], follow=True))
+    while source.poll(0.0):
+        pass
+    assert source.lag() == dict.fromkeys(partitions, 0)
+    assert source.bytes_left() == dict.fromkeys(partitions, 2)
+    with paths[0].open("ab") as file:
+        file.write(b"o\n3")
+    assert source.lag() == dict(zip(partitions, [2, 0], strict=True))  # 5 bytes, of 4 a line
+    while not source.poll(0.1):  # the growth is found by a search now and then
+        pass
+    assert source.lag() == dict.fromkeys(partitions, 0)
+
+
 def test_lag_of_files(tmp_path: Path) -> None:
     path, other = tmp_path / "a.txt", tmp_path / "b.txt"
     path.write_bytes(b"one\ntwo\nthirteen\n14\n")
