@@ -69,7 +69,11 @@ class Publisher(Observer):
 
     def on_batch(self, batch: Batch) -> None:
         """Note that the models changed."""
-        self._changed = self._changed or len(batch.events) > 0
+        self._changed = (
+            self._changed
+            or any(result.count for result in batch.results.values())
+            or bool(batch.events.learned_weights().any())  # corrections are not counted as learned
+        )
 
     def on_tick(self, status: Status) -> None:
         """Publish if it is time."""

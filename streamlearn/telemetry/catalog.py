@@ -156,7 +156,10 @@ DAEMON = (
     gauge("active", "1 while this instance learns, 0 in standby, loading or stopping."),
     gauge("standby", "1 while this instance waits for another one to release the models."),
     gauge("epoch", "Ownership epoch of the models."),
-    gauge("restarts", "Starts from a checkpoint over the model's lifetime."),
+    gauge(
+        "restarts",
+        "Starts from a checkpoint, without those that wrote none themselves (see epoch).",
+    ),
     gauge("start_timestamp_seconds", "Start time of telemetry in this process."),
     Metric("build_info", "info", "Versions.", ("version", "python")),
     Metric("config_info", "info", "Configuration.", ("source", "format", "features", "hash")),

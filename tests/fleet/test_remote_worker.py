@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from streamlearn.daemon.collectors.audit import Audit
 from streamlearn.daemon.collectors.telemetry import TelemetryCollector
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.process.log import Log
+from streamlearn.daemon.status import Status
 from streamlearn.estimators import model_file
 from streamlearn.fleet import remote_worker
 from streamlearn.fleet.instructions import prepare
@@ -24,8 +25,13 @@ from streamlearn.fleet.round_pipeline import Round, RoundPipeline, base_state
 from streamlearn.fleet.rounds import Delta, Rounds, Task
 from streamlearn.kafka.reader import OutOfRangeError
 from streamlearn.rules import BaseRate
-from streamlearn.stream import Partition, Records
+from streamlearn.serving import Snapshot
+from streamlearn.serving.publisher import Publisher
+from streamlearn.stream import Fields, Partition, Records
 from tests.support.streams import event
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LENGTH = 300
 WHERE = [Partition("clicks", k) for k in range(4)]
@@ -213,6 +219,21 @@ def test_several_workers_count_every_event_once_and_learn(monkeypatch: pytest.Mo
     assert len(scores) == len(weights) > 100
     assert 0 < np.count_nonzero(positive) < len(scores)
     assert {(one.partition, one.end) for one in audit.ranges} >= {(k, LENGTH) for k in range(4)}
+
+
+def test_the_merged_model_is_served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    log = Log("json", stream=io.StringIO())
+    publisher = Publisher(tmp_path, config.ServeConfig(every_seconds=1e9), Fields(), log)
+    owner = make_pipeline([publisher])
+    publisher.on_start(owner.learners, Status(epoch=1))
+    workers = [make_worker(monkeypatch)[0] for _ in range(2)]
+    rounds = Rounds(1, dict.fromkeys(WHERE, 0))
+    base = Base(rounds.base, None, base_state(owner))
+    learn_round(owner, workers, rounds, base, dict.fromkeys(WHERE, LENGTH))
+    publisher.on_end()
+    learner = owner.learners["default"]
+    assert learner.learned > 0
+    assert Snapshot(tmp_path, "default").version.events == learner.learned
 
 
 def mass_of(model: Any) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 import itertools
 import json
 import threading
+from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,15 @@ import pytest
 
 import streamlearn as sl
 from streamlearn import config
+from streamlearn.daemon.batch import Batch
+from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.process.log import Log
+from streamlearn.daemon.status import Status
 from streamlearn.serving import Snapshot, arrays, directory, snapshot_content
+from streamlearn.serving import publisher as publisher_module
 from streamlearn.serving.publisher import Publisher
-from streamlearn.stream import Fields
+from streamlearn.stream import Events, Fields, JSONDecoder
+from streamlearn.stream.polled import Polled
 from tests.support.loops import MemoryLog
 from tests.support.streams import ShuffledSource, make_loop
 
@@ -124,6 +130,35 @@ def test_daemon_publishes(tmp_path: Path) -> None:
         epochs = {entry.epoch for entry in found}
         names = {f"names-{number:010}.jsonl" for number in epochs}
         assert {path.name for path in snapshots.glob("names-*")} == names
+
+
+class Immediately(Executor):
+    """Runs what is submitted before it returns."""
+
+    def submit(self, function: Any, /, *given: Any, **options: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(function(*given, **options))
+        return done
+
+
+def test_nothing_is_published_of_what_learned_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher_module, "ThreadPoolExecutor", lambda *_, **__: Immediately())
+    reader = sl.Names()
+    learners = Learners({"one": sl.LinearClassifier()}, reader)
+    decoder = JSONDecoder(reader, Fields(label="click"), list(learners))
+    settings = config.ServeConfig(every_seconds=1e-9, keep=100)
+    publisher = Publisher(tmp_path, settings, Fields(label="click"), MemoryLog())
+    status = Status(epoch=1, state="active")
+    publisher.on_start(learners, status)
+    for values in ([b'{"a": 1}'], [b'{"a": 1, "click": true}'], [b'{"b": 1}'], [b""]):
+        decoder.decode(values, events := Events())
+        results = learners.learn(events)
+        publisher.on_batch(Batch([], Polled([]), events, results, np.zeros(len(events))))
+        publisher.on_tick(status)
+    publisher.on_end()
+    assert sorted(entry.events for entry in directory.entries(tmp_path)) == [0, 1]
 
 
 def test_next_version_takes_over_the_names(tmp_path: Path) -> None:
