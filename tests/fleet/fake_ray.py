@@ -57,7 +57,8 @@ class FakeActor:
             call = self.calls.pop(0)
             call.done = True
             if not self.dead:
-                call.answer = getattr(self.kept, call.method)(*call.arguments)
+                arguments = map(self.ray.sent, call.arguments)
+                call.answer = self.ray.sent(getattr(self.kept, call.method)(*arguments))
             else:
                 call.answer = RayError("the actor died")
 
@@ -107,6 +108,10 @@ class FakeRay:
                 self.freezes += 1
 
     def put(self, value: Any) -> Any:
+        return value
+
+    def sent(self, value: Any) -> Any:
+        """Return a value as another process receives it."""
         return value
 
     def remote(self, **_: Any) -> Callable[[Any], Any]:
