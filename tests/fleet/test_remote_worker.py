@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -266,6 +267,43 @@ def bits_of(delta: Any) -> bytes:
         for learned in delta.learned.moves.values()
         for move in learned.rules
     )
+
+
+def test_a_round_tells_how_long_it_was_and_how_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = make_pipeline()
+    worker, reader = make_worker(monkeypatch)
+    now, batches = 0.0, 0
+    poll, process = reader.poll, worker._pipeline.process
+
+    def slow_poll(seconds: float, most: int) -> list[Records]:
+        nonlocal now
+        now += 0.001
+        return poll(seconds, most)
+
+    def slow_process(records: list[Records]) -> None:
+        nonlocal now, batches
+        now, batches = now + 0.003, batches + 1
+        process(records)
+
+    monkeypatch.setattr(remote_worker, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(reader, "poll", slow_poll)
+    monkeypatch.setattr(worker._pipeline, "process", slow_process)
+    rounds = Rounds(1, dict.fromkeys(WHERE, 0))
+    base = Base(rounds.base, None, base_state(owner))
+    for seconds, batches_read in ((0.02, 5), (0.03, 1), (0.0, 0)):  # the records end in the second
+        batches, began = 0, now
+        [task] = rounds.tasks(1)
+        delta = worker.learn(task, base, {}, seconds)
+        assert isinstance(delta, Delta), delta
+        assert batches == batches_read
+        assert delta.learned.seconds == pytest.approx(now - began)
+        assert now - began == pytest.approx(seconds, abs=0.004)
+        assert delta.learned.busy * (now - began) == pytest.approx(0.003 * batches)
+        assert rounds.offer(delta) is None
+        if deltas := rounds.finish():
+            merged = Round(deltas)
+            owner.process(merged)
+            base = Base(rounds.base, base.id, merged.moved)
 
 
 def test_a_round_begins_where_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
