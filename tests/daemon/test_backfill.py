@@ -10,12 +10,16 @@ import pytest
 
 import streamlearn as sl
 from streamlearn import config
+from streamlearn.cli.main import main
 from streamlearn.daemon.backfill_reader import BackfillReader
 from streamlearn.daemon.builders import sources
+from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.process.log import Log
+from streamlearn.estimators import checkpoints
 from streamlearn.stream import CSVDecoder, Fields, JSONDecoder, Partition, Records
 from streamlearn.stream.polled import Polled
 from streamlearn.stream.sources.backfill import Backfill
+from tests.support.memory_kafka import MemoryCluster
 from tests.support.streams import ShuffledSource
 
 if TYPE_CHECKING:
@@ -156,3 +160,53 @@ def test_history_is_read_from_files_before_the_stream(tmp_path: Path) -> None:
         values += [value for one in found.poll(0.1) for value in one.values]
     assert [value for value in values if value[:1] in {b"a", b"b"}] == [b"a;1;1", b"b;2;2"]
     found.close()
+
+
+def test_each_event_is_learned_once_by_its_own_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """History and the stream overlap on both sides of the cut, and the daemon stops in each."""
+    cluster = MemoryCluster()
+    cluster.install(monkeypatch)
+    cluster.create("clicks")
+    history, stream = range(130), range(80, 200)
+    rows = [json.dumps({"t": 1e6 + t, "x": t % 7, "y": "ab"[t % 5 > 1]}) for t in range(200)]
+    (tmp_path / "history.jsonl").write_text("\n".join(rows[t] for t in history))
+    cluster.write("clicks", [rows[t].encode() for t in stream])
+    path = tmp_path / "daemon.toml"
+    path.write_text(
+        f"""
+        [source]
+        kind = "kafka"
+        bootstrap = "nowhere:1"
+        topics = ["clicks"]
+        batch = 20
+        [format]
+        label = "y"
+        time = "t"
+        labels = ["a", "b"]
+        [backfill]
+        paths = ["{tmp_path}/history.jsonl"]
+        until = "1970-01-12T13:48:20Z"
+        offsets = {{"clicks:0" = 0}}
+        [checkpoint]
+        path = "{tmp_path}/models"
+        [telemetry]
+        enabled = false
+        """
+    )
+    counts: dict[str, int] = {}
+    for until in ("60", "150", "end"):
+        assert main(["run", str(path), "--until", until]) == Exit.OK
+        found = checkpoints.newest(tmp_path / "models")
+        assert found is not None
+        counts = found[1]["counts"]
+        assert counts["records"] == counts["events"] + counts["outside"]
+        assert counts["learned"] == counts["events"]
+    assert (counts["learned"], counts["outside"]) == (200, len(history) + len(stream) - 200)
+    model = sl.LinearClassifier()
+    for t in range(200):
+        model.learn_one({"x": t % 7}, "ab"[t % 5 > 1])
+    learned = sl.LinearClassifier.load(tmp_path / "models", learner="default")
+    assert learned.weights == model.weights
+    assert learned.intercept == model.intercept
