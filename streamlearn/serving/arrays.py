@@ -31,7 +31,7 @@ NAMES = {np.dtype(code): name for name, code in TYPES.items()}
 
 def pieces(metadata: Any, arrays: Mapping[str, Array]) -> Iterator[bytes | memoryview]:
     """Yield the bytes of a file in pieces, without copying the arrays."""
-    text = json.dumps(metadata, ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(metadata, separators=(",", ":"))
     header: dict[str, Any] = {"__metadata__": {"streamlearn": text}}
     offset = 0
     for name, array in arrays.items():

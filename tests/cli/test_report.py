@@ -87,6 +87,12 @@ def test_axes_hold_what_is_drawn_and_fit_it(
             assert 0.9 < place(chart.y, np.array(highest)) < 1.0
 
 
+def test_long_numbers_are_short() -> None:
+    texts = {0.0: "0", 9999.0: "9999", 10_000.0: "10k", -10_000.0: "-10k", 999_999.0: "1000k"}
+    texts |= {1e6: "1M", -2.5e9: "-2.5G", 1e9: "1G", 0.123456: "0.1235", 1e-13: "0"}
+    assert {number: axes.short(number) for number in texts} == texts
+
+
 def test_an_axis_of_one_number_has_it_in_the_middle() -> None:
     for number in (0.0, 5.0, -2e6):
         axis = axes.linear("x", number, number)

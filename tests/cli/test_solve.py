@@ -193,8 +193,10 @@ def test_ctrl_c_ends_with_the_best_solution_so_far(
     monkeypatch.setattr(Progress, "record", interrupted)
     given = ["--label", "clicked", "--l2", "1e-3", "--gap", "0", "--json"]
     assert main(["solve", clicks, *given]) == INTERRUPTED
-    facts = json.loads(capsys.readouterr().out)
+    shown = capsys.readouterr()
+    facts = json.loads(shown.out)
     assert facts["gap"] == facts["history"][-1]["gap"] > 0.0
+    assert "interrupted" in shown.err
 
 
 def test_one_feature_is_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,8 +208,10 @@ def test_one_feature_is_singular(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_time_limit_is_a_normal_end(clicks: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--label", "clicked", "--loss", "Hinge()", "--l2", "1e-6", "--gap", "0"]
-    facts = solved(capsys, clicks, *given, "--seconds", "0.01")
-    assert facts["gap"] > 0.0
+    assert main(["solve", clicks, *given, "--seconds", "0.01", "--json"]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["gap"] > 0.0
+    assert "time limit" in shown.err
 
 
 @pytest.mark.parametrize(

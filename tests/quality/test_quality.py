@@ -225,6 +225,19 @@ def test_numbers_of_several_classes(make: Callable[[], Any]) -> None:
     assert len(scores) == N
 
 
+def test_labels_by_prediction_keep_their_weight() -> None:
+    draw = np.random.default_rng(5)
+    labels, weights = draw.normal(size=N).tolist(), np.full(N, 1e-3)
+    quality, scores = progressive(sl.LinearRegressor(), labels, weights, 100)
+    assert isinstance(quality, RegressorQuality)
+    bins, predicted, true = quality.by_prediction()
+    assert bins.sum() == pytest.approx(weights.sum())
+    assert bins @ predicted == pytest.approx(weights @ scores)
+    assert bins @ true == pytest.approx(weights @ np.array(labels))
+    assert (np.diff(predicted) > 0.0).all()
+    assert bins == pytest.approx(np.full(15, weights.sum() / 15), rel=0.05)
+
+
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_numbers_of_a_regressor(offset: float) -> None:
     draw = np.random.default_rng(5)

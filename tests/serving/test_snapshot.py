@@ -59,6 +59,19 @@ def test_file_is_readable_without_streamlearn(tmp_path: Path) -> None:
     assert {name: w for name, w in weights.items() if w} == model.weights
 
 
+@pytest.mark.parametrize("length", range(0, arrays.ALIGNED, 3))
+def test_arrays_begin_at_a_cache_line(length: int) -> None:
+    for shorter in (0, 1, 2):
+        given = {"name": "é" * (length - shorter)}
+        [head, body] = map(bytes, arrays.pieces(given, {"a": np.arange(3.0)}))
+        assert len(head) % arrays.ALIGNED == 0
+        size = arrays.LENGTH.unpack_from(head)[0]
+        header = json.loads(head[arrays.LENGTH.size :])
+        assert (size, len(body)) == (len(head) - arrays.LENGTH.size, 24)
+        assert json.loads(header["__metadata__"]["streamlearn"]) == given
+        assert len(head) < arrays.ALIGNED + len(json.dumps(header))  # no more than is needed
+
+
 @pytest.mark.parametrize("cut", [0, 7, 100, 1000])
 def test_truncated_file(cut: int, tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"

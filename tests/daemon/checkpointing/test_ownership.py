@@ -235,7 +235,7 @@ def test_frozen_standby_does_not_count_unobserved_time(
     acquire(owner)
     assert owner._renewer is not None
     owner._renewer.stop()
-    looks = [0.0, 0.4, 1000.0, 1000.05, 1000.3]
+    looks = [0.0, 0.375, 1000.0, 1000.125, 1000.25]  # after 1 s in all, the lease is not yet over
     clock = SimpleNamespace(monotonic=iter(looks).__next__)
     monkeypatch.setattr(directory_claim, "time", clock)
     watch = DirectoryClaim(Directory(tmp_path), lease_seconds=1.0)

@@ -1,0 +1,32 @@
+"""How much a feature adds to a score, whatever its value: the bound that exports declare."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from streamlearn.export.score import Term
+
+VALUES = np.concatenate([np.linspace(-4.0, 4.0, 401), np.geomspace(4.0, 1e9, 50)])
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.5, 2.0])
+@pytest.mark.parametrize("largest", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize("wealth", [None, -4.0, 0.5, 90.0])
+@pytest.mark.parametrize(("absolute", "beta", "ridge"), [(0.7, 1.0, 0.0), (0.0, 0.5, 2.0)])
+def test_no_value_adds_more_than_the_bound(
+    weight: float, largest: float, wealth: float | None, absolute: float, beta: float, ridge: float
+) -> None:
+    term = Term(weight, largest, wealth, absolute, beta, ridge)
+    added = np.abs([term.at(float(x)) for x in [*VALUES, *-VALUES, largest, largest + 1e-9]])
+    assert added.max() <= term.bound * (1.0 + 1e-9)
+    if ridge == 0.0 and not math.isinf(term.bound):  # which alone makes it smaller than the bound
+        assert added.max() == pytest.approx(term.bound, rel=1e-6)
+
+
+def test_what_nothing_limits_is_infinite() -> None:
+    assert Term(2.0).bound == math.inf
+    assert Term(0.0).bound == 0.0
+    assert Term(1.0, 0.0, wealth=1.0).bound == math.inf
