@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -62,8 +63,17 @@ def actions() -> Iterator[tuple[str, argparse.Action]]:
 
 
 def test_all_functions_are_known() -> None:
-    used = {action.type for _, action in actions() if action.type is not None}
+    used = {getattr(one.type, "func", one.type) for _, one in actions() if one.type is not None}
     assert used - PLAIN == VALUES.keys()
+
+
+def test_edges_of_integers() -> None:
+    for _, action in actions():
+        if isinstance(action.type, partial) and action.type.func is parsing.whole:
+            least = action.type.keywords["least"]
+            assert action.type(str(least)) == least
+            with pytest.raises(argparse.ArgumentTypeError):
+                action.type(str(least - 1))
 
 
 @pytest.mark.parametrize("read", VALUES, ids=lambda read: read.__name__)
