@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, Producer
 import streamlearn as sl
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.fleet.cluster import SEVERAL_MACHINES
+from streamlearn.serving import Snapshot
 from tests.broker.conftest import grow, write
 from tests.broker.daemons import Daemons, fill
 from tests.broker.ray_cluster import ray_processes
@@ -119,10 +120,13 @@ def test_workers_learn_every_record_once(
 ) -> None:
     topic, length = make_topic(3), 4000
     daemons = prepared(make_any_daemons, topic, client=library, every=2000)
-    run_with_workers(daemons, producer, topic, 3, length, options)
+    served = [*options, "--set=serve.every_seconds=0.2"]
+    run_with_workers(daemons, producer, topic, 3, length, served)
     assert_learned_once(daemons, 3, length)
-    loss = daemons.newest()[1]["learners"]["default"]["progress"]["loss"]  # type: ignore[index]
+    learner = daemons.newest()[1]["learners"]["default"]  # type: ignore[index]
+    loss = learner["progress"]["loss"]
     assert loss["total"] / loss["weight"] < 0.7
+    assert Snapshot(daemons.models / "serving", "default").version.events == learner["learned"]
 
 
 def test_new_partitions_and_more_workers_than_partitions(
