@@ -24,6 +24,7 @@ from streamlearn.daemon.until import Until
 from streamlearn.errors import (
     ModelFileError,
     SinkError,
+    SinkFullError,
     SourceChangedError,
     SourceError,
     StoreError,
@@ -297,9 +298,10 @@ class Loop:
                 waiting="until stopped (SIGTERM, Ctrl-C); --until end stops here",
             )
 
-    def _wait_for_output(self) -> None:
+    def _wait_for_output(self, full: SinkFullError) -> None:
         """Keep the watchdog quiet while an output is full, up to the maximum checkpoint age."""
         self.watchdog.beat()
+        self.log.rate_limited("output full", "warning", "output full", error=str(full))
         if self.checkpointer is not None:
             self.checkpointer.check_age()
 

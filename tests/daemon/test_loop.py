@@ -20,7 +20,7 @@ from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.process import faults
 from streamlearn.daemon.process.exits import Exit
 from streamlearn.errors import (
-    SinkError,
+    SinkRefusedError,
     SourceChangedError,
     SourceDeniedError,
     SourceError,
@@ -473,7 +473,9 @@ class Failing(MemorySink):
             raise self.fault
 
 
-@pytest.mark.parametrize(("kind", "code"), [(TypeError, Exit.CRASH), (SinkError, Exit.SOURCE)])
+@pytest.mark.parametrize(
+    ("kind", "code"), [(TypeError, Exit.CRASH), (SinkRefusedError, Exit.SOURCE)]
+)
 @pytest.mark.parametrize("where", ["decode", "learn", "predictions", "dead_letters"])
 def test_error_names_the_record_that_caused_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, kind: type[Exception], code: Exit

@@ -29,7 +29,9 @@ def sink(
     """Build the sink of an output; None if it has no destination."""
     if output.topic is not None and isinstance(settings, config.KafkaSourceConfig):
         return BlockingSink(connection(settings).sink(output.topic, fencing=fencing))
-    return None if output.path is None else FileSink(output.path, binary=binary)
+    if output.path is None:
+        return None
+    return BlockingSink(FileSink(output.path, binary=binary))
 
 
 def writer(

@@ -22,7 +22,7 @@ class BlockingSink(Sink):
 
     def __init__(self, sink: Sink) -> None:
         self.sink = sink
-        self.on_wait: Callable[[], None] = lambda: None  # called while it is full; may raise
+        self.on_wait: Callable[[SinkFullError], None] = lambda _: None  # may raise
         self.should_stop: Callable[[], bool] = lambda: False
 
     @property
@@ -42,7 +42,7 @@ class BlockingSink(Sink):
             try:
                 self.sink.send_all(records)
             except SinkFullError as full:
-                self.on_wait()
+                self.on_wait(full)
                 if self.should_stop():
                     raise
                 records = records[full.taken :]

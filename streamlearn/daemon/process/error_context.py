@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streamlearn.errors import (
-    SinkDeniedError,
-    SinkFencedError,
-    SinkNotFoundError,
-    SourceError,
-)
+from streamlearn.errors import SinkError, SinkRefusedError, SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,14 +12,20 @@ if TYPE_CHECKING:
     from streamlearn.stream import Records
 
 MAX_PARTITIONS = 8  # partitions named in a message
-# no record causes these, such as a table without the label's column: later ones would fail alike
-NOT_OF_RECORDS = (SourceError, SinkDeniedError, SinkFencedError, SinkNotFoundError)
 
 
 def attach_records(error: Exception, records: Sequence[Records]) -> None:
     """Attach records to an error, unless it has some already."""
     if not hasattr(error, "__notes__"):
-        error.add_note(describe_records(records, remedy=not isinstance(error, NOT_OF_RECORDS)))
+        error.add_note(describe_records(records, remedy=is_of_records(error)))
+
+
+def is_of_records(error: Exception) -> bool:
+    """Tell whether a record may have caused an error, so that later ones would not fail alike.
+
+    The others are of the source, such as a table without the label's column, or of an output.
+    """
+    return isinstance(error, SinkRefusedError) or not isinstance(error, SourceError | SinkError)
 
 
 def error_message(error: Exception, text: str) -> str:

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
 import sys
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from streamlearn.core.files import fsync_directory
-from streamlearn.errors import SinkError
+from streamlearn.errors import SinkError, SinkFullError
 from streamlearn.stream.records import name_bytes
 from streamlearn.stream.sinks.sink import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from io import FileIO
 
     from streamlearn.stream.records import Header
     from streamlearn.stream.sinks.sink import Record
+
+BUFFER = 1 << 20  # bytes
+NO_SPACE = {errno.ENOSPC, errno.EDQUOT}  # errors that end when somebody makes room
+WAIT_SECONDS = 0.1
 
 
 class FileSink(Sink):
@@ -42,16 +49,17 @@ class FileSink(Sink):
         self.binary = binary
         self._path = path
         self._lock = threading.Lock()  # checkpoints flush from another thread
-        self._file: IO[bytes] | None = None
+        self._file: FileIO | None = None  # None: standard output
+        self._buffer = bytearray()  # what is to be written to the file
         if os.fspath(path) != "-":
-            self._file = Path(path).open("ab+", buffering=1 << 20)  # noqa: SIM115 - see close
+            self._file = Path(path).open("ab+", buffering=0)  # noqa: SIM115 - see close
             if not self._file.seek(0, os.SEEK_END):  # a new file
                 fsync_directory(Path(path).parent)
             else:
                 self._end_torn_line(self._file)
 
     @staticmethod
-    def _end_torn_line(file: IO[bytes]) -> None:
+    def _end_torn_line(file: FileIO) -> None:
         """End the incomplete line that a killed process may have left."""
         file.seek(-1, os.SEEK_END)
         if file.read(1) != b"\n":
@@ -81,30 +89,42 @@ class FileSink(Sink):
             try:
                 if self._file is None:
                     sys.stdout.write(line.decode())
-                else:
-                    self._file.write(line)
+                elif len(self._buffer) >= BUFFER:
+                    self._write()
             except OSError as error:
                 raise self._failure(error) from error
+            if self._file is not None:
+                self._buffer += line
 
     def send_all(self, records: Sequence[Record]) -> None:
         """Send the records of a batch, and show them to readers of the file."""
         super().send_all(records)
         with self._lock, suppress(OSError):  # what is not written stays in the buffer for `flush`
-            (self._file or sys.stdout).flush()
+            self._write()
+
+    def _write(self) -> None:
+        """Write what is in the buffer; what an error leaves of it is written later."""
+        if self._file is None:
+            sys.stdout.flush()
+            return
+        while self._buffer:
+            del self._buffer[: os.write(self._file.fileno(), self._buffer)]
 
     def _failure(self, error: OSError) -> SinkError:
-        """Return the error for a file or pipe that is not writable."""
+        """Return the error for a file or pipe that is not writable, after a wait if it may be."""
         where = "standard output" if self._file is None else repr(os.fspath(self._path))
-        return SinkError(f"{where} cannot be written: {error.strerror}")
+        text = f"{where} cannot be written: {error.strerror}"
+        if error.errno not in NO_SPACE:
+            return SinkError(text)
+        time.sleep(WAIT_SECONDS)
+        return SinkFullError(text)
 
     def flush(self, seconds: float) -> None:  # noqa: ARG002 - a file takes as long as it takes
         """Sync the file to the disk."""
         with self._lock:
             try:
-                if self._file is None:
-                    sys.stdout.flush()
-                else:
-                    self._file.flush()
+                self._write()
+                if self._file is not None:
                     os.fsync(self._file.fileno())
             except OSError as error:
                 raise self._failure(error) from error
@@ -113,7 +133,8 @@ class FileSink(Sink):
         """Close the file."""
         with self._lock:
             if self._file is not None and not self._file.closed:
-                self._file.close()
+                with self._file:
+                    self._write()
 
 
 def to_json(value: object) -> bytes:

@@ -6,28 +6,33 @@ import base64
 import errno
 import hashlib
 import io
+import itertools
 import json
 import logging
+import os
 import threading
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from streamlearn.core.invalid_record import InvalidRecord
+from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.outputs.dead_letters import (
     DEFAULT_MAX_BYTES,
     DeadLetterPublisher,
     InvalidRecordLimit,
     record_overhead,
 )
+from streamlearn.daemon.process.exits import Exit
 from streamlearn.daemon.process.log import LibraryLogHandler, Log, log_failed_threads
-from streamlearn.errors import SinkError
+from streamlearn.errors import SinkError, SinkFullError, SinkRefusedError
 from streamlearn.stream import Partition, Records
+from streamlearn.stream.sinks import json_lines
 from streamlearn.stream.sinks.json_lines import FileSink
 from streamlearn.stream.sinks.sink import Sink
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.support.loops import MemoryLog
+from tests.support.streams import ShuffledSource, make_loop
 
 PARTITION = Partition("clicks", 3)
 
@@ -147,11 +152,65 @@ def test_full_disk_is_a_sink_error() -> None:
     for _ in range(2):
         with pytest.raises(SinkError, match="/dev/full"):
             sink.flush(1.0)
-    with pytest.raises(SinkError, match="/dev/full"):
-        sink.send(b"1" * (1 << 20))  # its buffer is full too
+    sink.send(b"1" * (1 << 20))
+    with pytest.raises(SinkFullError, match="/dev/full"):
+        sink.send(b"2")  # its buffer is full, too
     with pytest.raises(OSError) as caught:  # noqa: PT011 - its code follows
         sink.close()
     assert caught.value.errno == errno.ENOSPC
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_waited_for(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of a line may be written before."""
+    path, write, tries = tmp_path / "predictions.jsonl", os.write, itertools.count()
+
+    def full(handle: int, data: bytes) -> int:
+        number = next(tries) if Path(f"/proc/self/fd/{handle}").readlink() == path else 0
+        if number == 1:
+            return write(handle, data[:7])
+        if 1 < number < 30:
+            raise OSError(code, os.strerror(code))
+        return write(handle, data)
+
+    monkeypatch.setattr(json_lines, "BUFFER", 300)
+    monkeypatch.setattr(json_lines, "WAIT_SECONDS", 0.001)
+    log, sinks = MemoryLog(), {"predictions": BlockingSink(FileSink(path))}
+    loop = make_loop(tmp_path / "models", ShuffledSource(3, 100), sinks=sinks, log=log)
+    monkeypatch.setattr(os, "write", full)
+    assert loop.run() == Exit.OK
+    assert log.lines("output full")
+    assert len(path.read_bytes().splitlines()) == loop.pipeline.counts.events == 300
+    offsets = [json.loads(line)["headers"]["offset"] for line in path.read_bytes().splitlines()]
+    assert sorted(map(int, offsets)) == sorted([*range(100)] * 3)
+
+
+@pytest.mark.parametrize(
+    ("error", "of_records"), [(SinkError("x"), False), (SinkRefusedError("x"), True)]
+)
+def test_records_are_blamed_for_what_was_refused_only(error: SinkError, of_records: bool) -> None:
+    class Failing(Sent):
+        def send(self, *_: Any, **__: Any) -> None:
+            raise error
+
+    log = MemoryLog()
+    loop = make_loop(None, ShuffledSource(1, 9), sinks={"predictions": Failing()}, log=log)
+    assert loop.run() == Exit.SOURCE
+    reason = log.lines("stopped")[0]["reason"]
+    assert ("--skip-to" in reason) == of_records
+
+
+def test_a_disk_that_stays_full_stops_the_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_lines, "BUFFER", 300)
+    log, sinks = MemoryLog(), {"predictions": BlockingSink(FileSink("/dev/full"))}
+    source = ShuffledSource(3, 100)
+    loop = make_loop(tmp_path, source, sinks=sinks, log=log, max_age_seconds=0.3)
+    assert loop.run() == Exit.CHECKPOINT
+    assert "/dev/full" in log.lines("output full")[0]["error"]
 
 
 def test_frequent_messages_are_rate_limited_by_kind() -> None:
