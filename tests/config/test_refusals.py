@@ -345,6 +345,21 @@ REFUSED += [
     (KAFKA, {**DELAYED, "format.labels": [0, 1], "labels.on_timeout": "no"}, "labels.on_timeout"),
     (KAFKA, {**DELAYED, "labels.hold_for": 9}, "source.order"),
     (KAFKA, {**DELAYED, "format": {"id": "id"}}, "format.label"),
+    # URLs where files are meant
+    (SYNTHETIC, {"predictions.path": "s3://b/p"}, "predictions.path"),
+    (SYNTHETIC, {"dead_letters.path": "s3://b/p"}, "dead_letters.path"),
+    (
+        SYNTHETIC,
+        {"source": {"kind": "file", "paths": ["a", "gs://b/c"]}, "format.label": "y"},
+        "source.paths[1]",
+    ),
+    (
+        KAFKA,
+        {"backfill": {"paths": ["s3://b/p"], "until": "2026-11-18"}, "format.time": "t"},
+        "backfill.paths[0]",
+    ),
+    (KAFKA, {"serve": {"path": "s3://b/p"}}, "serve.path"),
+    (KAFKA, {"checkpoint.path": "s3://b/p", "serve": {}}, "serve.path"),
     # outputs
     (SYNTHETIC, {"predictions.path": "a", "dead_letters.path": "a"}, "dead_letters.path"),
     (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from streamlearn.config.checks.values import Problems, matches, topic_name
+from streamlearn.config.checks.values import Problems, local_path, matches, topic_name
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
     DeadLettersConfig,
@@ -27,6 +27,7 @@ def outputs(
     """Check the destinations of predictions and dead letters."""
     read = {*getattr(source, "topics", ()), None if labels is None else labels.topic}
     for name, output in (("predictions", predictions), ("dead_letters", dead_letters)):
+        yield from local_path(f"{name}.path", output.path)
         if output.topic is None:
             continue
         path = f"{name}.topic"

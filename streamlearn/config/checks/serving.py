@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamlearn.config.checks.values import Problems, matches, topic_name
+from streamlearn.config.checks.values import Problems, local_path, matches, topic_name
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
     CheckpointConfig,
@@ -15,6 +15,7 @@ from streamlearn.config.structs import (
     ServeConfig,
     Source,
 )
+from streamlearn.storage import is_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,11 @@ def access(serve: ServeConfig | None, checkpoint: CheckpointConfig | None) -> Pr
         return
     if checkpoint is None:
         yield ConfigProblem("checkpoint.path", "missing; [serve] counts versions by its epochs")
+    elif serve.path is None and is_url(checkpoint.path):
+        yield ConfigProblem(
+            "serve.path", "missing; snapshots are written to a directory, not to object storage"
+        )
+    yield from local_path("serve.path", serve.path)
     if (serve.certfile is None) != (serve.keyfile is None):
         yield ConfigProblem("serve.certfile", "set both `certfile` and `keyfile`, or neither")
     for name in ("certfile", "keyfile"):

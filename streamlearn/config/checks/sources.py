@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamlearn.config.checks.values import CALLABLE, Problems, regex, time, topic_name
+from streamlearn.config.checks.values import CALLABLE, Problems, local_path, regex, time, topic_name
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.config.structs import (
     BackfillConfig,
@@ -105,6 +105,14 @@ def authentication(given: SecurityConfig, path: str) -> Problems:
             yield ConfigProblem(f"{path}.token_provider", "expected module:callable")
 
 
+def files(source: Source, backfill: BackfillConfig | None) -> Problems:
+    """Check that files are local."""
+    read = (("source", source), ("backfill", backfill))
+    for name, table in read:
+        for i, path in enumerate(getattr(table, "paths", ())):
+            yield from local_path(f"{name}.paths[{i}]", path)
+
+
 def followed_files(source: Source) -> Problems:
     """Refuse to follow compressed files, which cannot grow."""
     if isinstance(source, FileSourceConfig) and source.follow:
@@ -188,6 +196,7 @@ CHECKS: tuple[Callable[..., Problems], ...] = (
     checkpoint_path,
     custom_source,
     security,
+    files,
     followed_files,
     followed_columns,
     synthetic,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from streamlearn.config.problems import ConfigProblem
 from streamlearn.core.formats import format_named
 from streamlearn.core.times import timestamp
+from streamlearn.storage import is_url
 
 CALLABLE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 Problems = Iterator[ConfigProblem]
@@ -55,6 +56,14 @@ def installed(path: str, kind: str) -> Problems:
     wanted = format_named(kind)
     if wanted.package is not None and not is_installed(wanted.package):
         yield ConfigProblem(path, f"{kind} requires pip install 'streamlearn[{wanted.extra}]'")
+
+
+def local_path(path: str, value: str | None) -> Problems:
+    """Check that a path is of a file or a directory, not a URL."""
+    if is_url(value):
+        yield ConfigProblem(
+            path, f"expected a local path, got {value!r}; only checkpoint.path may be a URL"
+        )
 
 
 def is_installed(package: str) -> bool:
