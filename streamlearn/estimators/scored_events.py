@@ -49,6 +49,17 @@ class ScoredEvents:
             else:
                 out[at] = np.nan
                 out[run.start + rows] = values
+        if "error" in self.measures:
+            self._correct_errors(self.measures["error"][at], run)
+
+    @staticmethod
+    def _correct_errors(errors: Array, run: LabeledRun) -> None:
+        """Compare with what was predicted of the labels known then, not of all outputs."""
+        measured = ~np.isnan(errors)
+        if run.known == 1:
+            errors[measured] = 0.0  # the only label is predicted
+        if run.known_first < run.known:
+            errors[:1][measured[:1]] = 1.0  # a new label is not
 
     def end(self) -> ScoredEvents:
         """Join the scores of all runs, as if all labels had been known."""

@@ -142,7 +142,12 @@ def recent_result(scores: Sequence[LearnerScores], learner: Learner) -> LearnerR
     size = len(recent)
     measures = {"error": errors} if len(errors) == size else {}
     return LearnerResult(
-        recent, measures, np.ones(size, dtype=bool), learner.learned - size, weights, np.zeros(size)
+        recent,
+        measures,
+        np.ones(size, dtype=bool),
+        learner.learned - size,
+        weights,
+        np.full(size, 2),
     )
 
 

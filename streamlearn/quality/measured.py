@@ -55,11 +55,11 @@ class Quality:
         if not len(rows):
             return
         weights = events.weights[rows]
-        self._add(events, rows, weights, scored.scores[rows])
+        self._add(events, rows, weights, scored)
         for name, mean in self.means.items():
             mean.add(scored.measures[name][rows], weights)
 
-    def _add(self, events: Events, rows: Array, weights: Array, scores: Array) -> None:
+    def _add(self, events: Events, rows: Array, weights: Array, scored: ScoredEvents) -> None:
         """Add what the means do not hold of these rows."""
         raise NotImplementedError
 
@@ -109,14 +109,18 @@ class ClassifierQuality(Quality):
         loss = self.model.objective.loss
         return isinstance(loss, Softmax) or (isinstance(loss, Logistic) and self.binary)
 
-    def _add(self, events: Events, rows: Array, weights: Array, scores: Array) -> None:
-        codes = self.model.codes_of(events)[rows]
+    def _add(self, events: Events, rows: Array, weights: Array, scored: ScoredEvents) -> None:
+        codes, scores = self.model.codes_of(events)[rows], scored.scores[rows]
+        wrong = scored.measures["error"][rows] > 0.0
         if self.binary:
             positive = codes > 0.0
             self._rank(scores, positive, weights)
-            self._confuse(positive.astype(np.intp), (scores > 0.0).astype(np.intp), weights)
-        else:
-            self._confuse(codes.astype(np.intp), scores.argmax(axis=1), weights)
+            self._confuse(positive.astype(np.intp), (positive != wrong).astype(np.intp), weights)
+            return
+        true = codes.astype(np.intp)
+        predicted = true.copy()
+        predicted[wrong] = next_best(scores[wrong], true[wrong], scored.known_labels[rows][wrong])
+        self._confuse(true, predicted, weights)
 
     def _rank(self, scores: Array, positive: Array, weights: Array) -> None:
         sign = self.model.sign
@@ -170,6 +174,13 @@ class ClassifierQuality(Quality):
         return sum(constant_loss(loss, sides, np.array(pair)) for pair in pairs)
 
 
+def next_best(scores: Array, true: Array, known: Array) -> Array:
+    """Return the label predicted instead of the true one, of those `known` (0: of all)."""
+    places = np.arange(scores.shape[1])
+    out = (places == true[:, None]) | ((known > 0)[:, None] & (places >= known[:, None]))
+    return np.asarray(np.where(out, -np.inf, scores).argmax(axis=1))
+
+
 class RegressorQuality(Quality):
     """Loss, absolute and squared error of a regressor, and those of the mean label."""
 
@@ -182,14 +193,14 @@ class RegressorQuality(Quality):
         self._origin = 0.0  # the first label: sums relative to it do not cancel
         self._sums = np.zeros(2)  # of weight times label, and times its square
 
-    def _add(self, events: Events, rows: Array, weights: Array, scores: Array) -> None:
+    def _add(self, events: Events, rows: Array, weights: Array, scored: ScoredEvents) -> None:
         labels = self.model.codes_of(events)[rows]
         if not self.events:
             self._origin = float(labels[0])
         moved = labels - self._origin
         self.labels.add(labels, weights, weights * labels)
         self._sums += np.dot(weights, moved), np.dot(weights, moved * moved)
-        predicted = np.asarray(self.model.predictions(scores))
+        predicted = np.asarray(self.model.predictions(scored.scores[rows]))
         self._predictions.add(predicted, weights, weights * predicted, weights * labels)
         self._residuals.add(predicted - labels, weights)
 

@@ -123,13 +123,28 @@ def test_measures_and_predictions_equal_those_of_the_estimator(name: str) -> Non
             elif known and len(model.labels) == 2 and isinstance(scores, float):
                 sign = 1.0 if label == model.labels[1] else -1.0
                 assert measures["loss"][i] == model.objective.loss.value(scores, sign)
-                assert measures["error"][i] == (predicted != label)
         if label is None or weight == 0.0:
             assert np.isnan(measures["loss"][i])
         if label is not None and weight:
             model.learn_one(features, label, weight)
     assert learned > 40
     assert learner.learned == np.count_nonzero(~np.isnan(measures["loss"]))
+
+
+@pytest.mark.parametrize("size", [1, 7, 160])
+@pytest.mark.parametrize("name", MODELS)
+def test_errors_are_those_of_the_published_predictions(name: str, size: int) -> None:
+    """A label that was not known yet was not predicted."""
+    model, labels = MODELS[name]
+    _, measures, published = by_batches(name, size)
+    if isinstance(model, sl.LinearRegressor):
+        assert "error" not in measures
+        return
+    learned = np.flatnonzero(~np.isnan(measures["loss"])).tolist()
+    events = make_events(160, labels)
+    assert [measures["error"][i] for i in learned] == [
+        published[i][0] != events[i]["label"] for i in learned
+    ]
 
 
 def test_log_loss_is_measured_if_learners_are_compared_by_it() -> None:

@@ -56,7 +56,10 @@ class QualityCollector:
         """Add the scores of a batch."""
         for name, quality in self.recent.items():
             result = batch.results[name]
-            quality.add(result.scores, result.measures["error"], result.learned, result.weights)
+            ranked = result.known_labels >= 2  # one label has no score
+            weights = result.weights[ranked[result.learned]]
+            learned = result.learned & ranked
+            quality.add(result.scores, result.measures["error"], learned, weights)
 
     def measure(self, learners: Learners) -> None:
         """Update the board; recent scores are measured less often if that is slow."""
