@@ -31,7 +31,7 @@ def block_layout(window: int) -> tuple[int, int]:
     ((100, 100), (20, 5), (3, 1))
     """
     size = max(window // BLOCKS_PER_WINDOW, min(window, MIN_BLOCK))
-    return size, max(window // size, 1)
+    return size, window // size
 
 
 class BlockSums:

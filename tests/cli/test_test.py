@@ -12,6 +12,7 @@ import pytest
 from sklearn import metrics
 
 import streamlearn as sl
+from streamlearn.cli.actions.test import MAX_ROWS
 from streamlearn.cli.main import main
 from streamlearn.stream import Clicks
 
@@ -141,6 +142,29 @@ def test_several_classes_and_numbers(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert facts["R2"] > 0.9
     assert facts["importance"] == {"x": 1.0}
     checked(page)
+
+
+def test_text_has_what_json_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, model = tmp_path / "rows.jsonl", tmp_path / "a.model"
+    lines = [{f"f{i % 40}": 1.0, "x": i % 7, "kind": "abc"[i % 3]} for i in range(300)]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    main(["train", str(path), "--label", "kind", "--save", str(model)])
+    facts = found(capsys, model, path)
+    assert main(["test", str(model), str(path)]) == 0
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()]
+    tables = {name for name, value in facts.items() if isinstance(value, list | dict)}
+    assert tables >= {"confusion", "importance"}
+    for name in facts.keys() - tables:
+        assert any(" ".join(line).startswith(name) for line in shown), name
+    for name in tables:
+        at = shown.index([name])
+        rows = shown[at + 1 : shown.index([], at) if [] in shown[at:] else None]
+        assert len(rows) == 1 + min(len(facts[name]), MAX_ROWS)  # with the names of columns
+    rows = shown[shown.index(["confusion"]) + 2 :][:3]
+    for row, expected in zip(rows, facts["confusion"], strict=True):
+        assert [float(one.replace(",", "")) for one in row if one[0].isdigit()][:3] == [
+            value for name, value in expected.items() if name in "abc"
+        ]
 
 
 class Checker(HTMLParser):

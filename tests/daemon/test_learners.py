@@ -205,11 +205,9 @@ def test_each_event_is_predicted_by_the_best_learner_before_it(seed: int) -> Non
         events = Events()
         decoder.decode(texts[start:stop], events)
         results = learners.learn(events)
-        found += [
-            learner.name
-            for first, last, learner, _ in learners.segments("best", results, len(events))
-            for _ in range(first, last)
-        ]
+        segments = learners.segments("best", results, len(events))
+        assert all(first < last for first, last, *_ in segments)
+        found += [learner.name for first, last, learner, _ in segments for _ in range(first, last)]
         wanted = events.learned_weights() > 0.0
         for row in range(len(events)):
             expected.append(names[now])

@@ -25,6 +25,13 @@ def test_a_cluster_asks_for_a_token(ray: Any) -> None:
     assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
 
 
+@pytest.mark.parametrize(
+    ("text", "line"), [("a\nb", "a"), ("\n  a \nb\n", "a"), ("", "OSError"), (" \n", "OSError")]
+)
+def test_the_first_line_of_an_error(text: str, line: str) -> None:
+    assert cluster.first_line(OSError(text)).strip() == line
+
+
 def listening(process: Path) -> set[str]:
     """The addresses, in hexadecimal, on which a process listens."""
     links = []

@@ -110,6 +110,11 @@ KINDS: dict[str, tuple[str, list[Any], str]] = {
     "links": ("a", [f"https://x.org/{n}/{n % 9}" for n in range(N)], "text"),
     "lists": ("a", [["a", "b"], ["c"]] * (N // 2), "list"),
     "lists in text": ("a", ["a|b", "c", "b|c"] * (N // 3), "list"),
+    "separators between what never recurs": (
+        "a",
+        [f"{a:06x}|{b:06x}" for a, b in rng.integers(1 << 24, size=(N - 2, 2))] + ["x|y"] * 2,
+        "ignore",
+    ),
     "nothing": ("a", [None] * N, "auto"),
 }
 
@@ -236,6 +241,8 @@ def test_inner_fields_are_columns() -> None:
     ("header", "delimiter"),
     [
         ("a;b;y", ";"),
+        ("a;b", ";"),
+        ("a", ","),
         ("a\tb\ty", "\t"),
         ("a|b|y", "|"),
         ("a,b;c,y", ","),

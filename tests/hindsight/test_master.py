@@ -64,6 +64,15 @@ def test_simplex_qp_with_equal_rows_and_with_zeros() -> None:
     assert simplex_qp(np.zeros((1, 1)), np.ones(1), np.ones(1), 0.0).tolist() == [1]
 
 
+@pytest.mark.parametrize("below", [1e-15, 1e-12, 1e-9])
+def test_simplex_qp_of_a_matrix_that_rounding_made_indefinite(below: float) -> None:
+    H, d = np.diag([1.0, 1.0, -below, -below]), np.array([0.1, 0.2, 0.5, 0.4])
+    x = simplex_qp(H, d, np.eye(4)[0], 1e-9)
+    assert x.min() >= 0.0
+    assert x.sum() == pytest.approx(1.0, abs=1e-12)
+    assert x[2] > 0.5
+
+
 def filled(count: int, size: int, intercepts: int, seed: int = 0) -> Planes:
     """Return planes of a mean of hinge losses."""
     random = np.random.default_rng(seed)

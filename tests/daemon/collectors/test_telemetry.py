@@ -230,6 +230,31 @@ def test_point_between_two_refreshes_has_no_slow_values() -> None:
     watching.on_end()
 
 
+def test_lag_is_that_of_the_partitions_whose_lag_is_known() -> None:
+    loop, watching = make_watched_loop(None, ShuffledSource(1, 0))
+    watching.on_start(loop.pipeline.learners, Status())
+    parts = [Partition(TOPIC, k) for k in range(3)]
+    for lag, shown in (((3, None, 4), 7.0), ((None, None, None), None), ((0, 0, 0), 0.0)):
+        watching.refresh(Status(lag=dict(zip(parts, lag, strict=True))))
+        assert watching.recent.since(0)[-1]["lag"] == shown
+    watching.on_end()
+
+
+def test_the_size_of_steps_is_that_of_one_rule() -> None:
+    for labels, known in (((True, False), True), (("a", "b", "c"), False)):
+        loop, watching = make_watched_loop(None, ShuffledSource(1, 0))
+        watching.on_start(loop.pipeline.learners, Status())
+        sparse = loop.pipeline.learners["sparse"].model
+        for label in labels * 3:
+            sparse.learn_one({"x": 1.0}, label)
+        watching.refresh(Status())
+        rules = sparse.rules
+        assert (len(rules) == 1) == known
+        expected = rules[0].step_size if known else None
+        assert watching.board.value("step_size", "sparse") == expected
+        watching.on_end()
+
+
 def test_the_last_events_before_a_pause_are_on_the_curves() -> None:
     now = [100.0]
     loop, watching = make_watched_loop(None, ShuffledSource(1, 0))

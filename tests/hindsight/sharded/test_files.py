@@ -226,3 +226,14 @@ def test_a_shard_is_small_until_it_is_loaded(tmp_path: Path) -> None:
     loss = L.Logistic()
     np.testing.assert_array_equal(again.load(loss).X.data, shard.load(loss).X.data)
     assert len(pickle.dumps(shard)) < 2_000
+
+
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_a_shard_of_one_row(tmp_path: Path, weight: float) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"x": 2.0, "w": weight, "clicked": True}))
+    fields = Fields(label="clicked", weight="w")
+    [shard] = file_shards([path], format="json", fields=fields, features=Names(), shards=1)
+    data = shard.load(L.Logistic())
+    assert data.X.toarray().tolist() == [[2.0]]
+    assert data.weights is None if weight == 1.0 else data.weights == [weight]

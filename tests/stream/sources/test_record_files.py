@@ -14,7 +14,7 @@ from google.protobuf.proto import serialize_length_prefixed
 
 import streamlearn as sl
 from streamlearn.cli.main import main
-from streamlearn.errors import SourceChangedError, SourceError
+from streamlearn.errors import SchemaError, SourceChangedError, SourceError
 from streamlearn.stream import Clicks, Events, Fields, Partition, check_source
 from streamlearn.stream.formats.decoder_factory import decoder_of
 from streamlearn.stream.formats.protobuf_plan import message_named
@@ -197,3 +197,9 @@ def test_train_reads_what_a_job_has_written(
     avro_file(tmp_path / "a.avro", wrong)
     assert main(["train", str(tmp_path / "a.avro"), "--label", "clicked"]) == 2
     assert "a.avro: record 3" in capsys.readouterr().err
+
+
+def test_a_schema_of_the_reader_is_checked_before_the_first_file() -> None:
+    ContainedAvro({"type": "record", "name": "A", "fields": []})
+    with pytest.raises(SchemaError):
+        ContainedAvro({"type": "record", "name": "A", "fields": [{"name": "x", "type": "nothing"}]})
