@@ -510,3 +510,66 @@ def test_error_names_the_record_that_caused_it(
     }[where]
     assert reason.startswith(f"{TOPIC}:0:{place} (--skip-to {TOPIC}:0:{end} ")
     assert "a fault" in reason
+
+
+class Deadlines:
+    """A watchdog that keeps the deadlines it is given."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[float, int]] = []
+
+    def deadline(self, seconds: float, code: int) -> None:
+        self.given.append((seconds, int(code)))
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_: None
+
+
+@pytest.mark.parametrize(
+    ("error", "during"),
+    [
+        (None, Exit.UNSAVED),
+        (SourceDeniedError("denied"), Exit.DENIED),
+        (SourceUnreachableError("away"), Exit.SOURCE),
+    ],
+)
+def test_an_end_has_deadlines_with_the_code_of_a_hang(
+    tmp_path: Path, error: Exception | None, during: Exit
+) -> None:
+    class Ending(ShuffledSource):
+        def poll(self, seconds: float) -> list[Records]:
+            if error is not None:
+                raise error
+            loop.stop_requested.set()
+            return super().poll(seconds)
+
+    loop = make_loop(tmp_path, Ending(1, 50), until=None, shutdown_seconds=10.0)
+    watchdog: Any = Deadlines()
+    loop.watchdog = watchdog
+    code = loop.run()
+    assert watchdog.given == [(10.0, during), (3.0, code)]
+    assert code == (Exit.OK if error is None else during)
+
+
+def test_records_that_are_skipped_are_counted_and_the_limit_begins_anew(tmp_path: Path) -> None:
+    loop = make_loop(tmp_path, ShuffledSource(1, 60))
+    assert loop.run() == Exit.OK
+    loop = make_loop(tmp_path, ShuffledSource(1, 100), skip_to={Partition(TOPIC, 0): 75})
+    limit = loop.pipeline.invalid_limit
+    begun: list[int] = []
+    loop.pipeline.observers.append(on_start(lambda: begun.append(limit.blocks.count)))
+    assert loop.run() == Exit.OK
+    assert begun == [0]
+    counts = loop.pipeline.counts
+    assert (counts.skipped, counts.records) == (15, 60 + 25)
+
+
+def on_start(action: Any) -> Observer:
+    """An observer that does something at the start."""
+
+    class Starting(Observer):
+        def on_start(self, learners: Any, status: Any) -> None:
+            del learners, status
+            action()
+
+    return Starting()

@@ -37,7 +37,7 @@ from streamlearn.kafka import verification
 from streamlearn.stream import Partition
 from tests.fleet.fake_ray import FakeRay
 from tests.support.delayed_streams import CLICKS, HOLD, SHOWN, topics
-from tests.support.memory_kafka import MemoryCluster
+from tests.support.memory_kafka import CONTROL, MemoryCluster
 from tests.support.streams import event, learnable
 
 if TYPE_CHECKING:
@@ -441,3 +441,21 @@ def test_a_topic_that_is_created_again_ends_the_rounds(
     assert rounds is not None
     assert rounds.base.number == 2  # nothing that may be of the other topic was merged
     assert sum(at[2] for at in ran.data["positions"]) == ran.data["counts"]["records"]
+
+
+def test_workers_end_behind_markers_of_transactions(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    cluster = events(0.02)
+    cluster.install(monkeypatch)
+    monkeypatch.setenv(AUDIT, "1")
+    monkeypatch.setattr(verification, "PACE_SECONDS", 0.0)
+    ray = CopyingRay(random.Random(1), RemoteWorker, faults=False)
+    ray.attach(monkeypatch, cluster)
+    for k in range(PARTITIONS):
+        cluster.write("clicks", [CONTROL] * (k + 1), k)
+    ran = Ran(tmp_path, cluster, WORKERS, "clicks")
+    assert ran.code == Exit.OK, ran.stream.getvalue()
+    assert {at[1]: at[2] - LENGTH for at in ran.data["positions"]} == {0: 1, 1: 2, 2: 3}
+    assert ran.data["counts"]["records"] == PARTITIONS * LENGTH
+    assert set(ran.loop.status.lag.values()) == {0}

@@ -178,6 +178,9 @@ def test_workers_are_added_while_there_is_lag_and_ended_without(
             counts.append(len(pool.workers))
         assert ray.now < 10_000.0
     assert counts == [2, 3, 2]  # no more than partitions
+    changes = [line for line in logged(pool) if line["event"] == "workers changed"]
+    assert [line["workers"] for line in changes] == counts[1:]
+    assert changes[0]["lag"] > 0 == changes[1]["lag"]
     assert set(pool.rounds.positions.values()) == {LENGTH}
     pool.close()
 

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 IDLE_SECONDS = 0.002
 
 
+CONTROL = (
+    b"\x00control\x00"  # in place of a value: a marker of a transaction, which is not returned
+)
+
+
 class Written(NamedTuple):
     """A record of a topic."""
 
@@ -171,10 +176,12 @@ class MemoryReader(KafkaReader):
 
     def stretch(self, where: Partition, at: int, end: int) -> Records:
         """Return some records."""
-        chosen = self.of.logs[where][at:end]
+        log = self.of.logs[where]
+        offsets = [i for i in range(at, end) if log[i].value != CONTROL]
+        chosen = [log[i] for i in offsets]
         return Records(
             where,
-            range(at, end),
+            offsets,
             [one.value for one in chosen],
             end,
             keys=[one.key for one in chosen],
