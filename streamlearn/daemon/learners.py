@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from streamlearn.daemon.scores import BestLearner, ProgressiveMean
+from streamlearn.daemon.scores import WINDOW, BestLearner, ProgressiveMean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,11 +54,10 @@ class LearnerResult:
 class Learner:
     """A model with its progressive scores."""
 
-    def __init__(self, name: str, model: Model, measures: list[str], window: int) -> None:
+    def __init__(self, name: str, model: Model, measures: list[str]) -> None:
         self.name = name
         self.model = model
-        self.window = window
-        self.progress = {measure: ProgressiveMean(window) for measure in measures}
+        self.progress = {measure: ProgressiveMean(WINDOW) for measure in measures}
         self.learned = 0
         self.diverged = 0  # events that were skipped because their score was not finite
         self.created_at: dict[str, Any] = {}  # events and positions; {}: with the daemon
@@ -109,7 +108,7 @@ class Learner:
 
     def clear_scores(self) -> None:
         """Start the scores anew."""
-        self.progress = {name: ProgressiveMean(self.window) for name in self.progress}
+        self.progress = {name: ProgressiveMean(WINDOW) for name in self.progress}
 
     def state(self) -> dict[str, Any]:
         """Copy the state for a checkpoint."""
@@ -154,8 +153,6 @@ class Learners:
         By name; the first one predicts by default.
     reader
         The features, shared by all models.
-    window
-        Events in the window of recent scores.
     best
         (measure, window, hysteresis) of the choice of the best learner; None for no choice.
     """
@@ -165,7 +162,6 @@ class Learners:
         models: Mapping[str, Model],
         reader: Reader,
         *,
-        window: int = 10_000,
         best: tuple[str, int, float] | None = None,
     ) -> None:
         self.reader = reader
@@ -177,7 +173,7 @@ class Learners:
                 list(model.score_measures) if best is None else [*model.score_measures, best[0]]
             )
             measures = [m for m in dict.fromkeys(measures) if m != "log_loss" or self.best_by == m]
-            self.members[name] = Learner(name, model, measures, window)
+            self.members[name] = Learner(name, model, measures)
         self.choice = None if best is None else BestLearner(list(models), best[1], best[2])
         self.served: ServedLosses | None = None  # the losses of what was served, if it is logged
         self._best_changes: list[

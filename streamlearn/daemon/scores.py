@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from streamlearn.core.arrays import Array
 
+WINDOW = 10_000  # events that recent scores are of
 BLOCKS_PER_WINDOW, MIN_BLOCK = (
     100,
     20,

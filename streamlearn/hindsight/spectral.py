@@ -88,13 +88,13 @@ def beta(b: int, n: int, squared_norm: float) -> float:
     return 1.0 + (b - 1) * excess / (n - 1) if b > 1 else 1.0
 
 
-def unit_norm(matrix: RowMatrix, *, tolerance: float = 1e-3, seed: int = 0) -> float:
+def unit_norm(matrix: RowMatrix) -> float:
     """Return the squared spectral norm of the rows divided by their norms, slightly from below."""
     squares = matrix.squares()
     scale = np.zeros(len(squares))
     live = squares > 0.0
     scale[live] = squares[live] ** -0.5
-    return _power(matrix, scale, tolerance, seed, signed=True)[0]
+    return _power(matrix, scale, 1e-3, 0, signed=True)[0]
 
 
 def _power(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamlearn.daemon.checkpointing.claim import UnconfirmedError
 from streamlearn.daemon.checkpointing.writer import (
+    FLUSH_SECONDS,
     CheckpointWriter,
     FailedCheckpoint,
     WrittenCheckpoint,
@@ -156,7 +157,7 @@ class Checkpointer:
             elif not self.writer.busy:
                 time.sleep(0.05)
 
-    def _start(self, flush_seconds: float | None = None) -> None:
+    def _start(self, flush_seconds: float = FLUSH_SECONDS) -> None:
         """Copy the state, and start writing it."""
         self._copied_at = time.monotonic()
         self._copied_revision = self.pipeline.revision

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from streamlearn.stream import Partition
 
 BACKOFF_SECONDS = (0.5, 30.0)  # first and longest
+FLUSH_SECONDS = 30.0  # in which all outputs are delivered
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,6 @@ class CheckpointWriter:
         The number of checkpoints to keep, at least 2.
     flush
         Deliver the published records within the given seconds, or raise.
-    flush_seconds
-        What `flush` is given.
     on_done
         Called in the background after each checkpoint.
     clock
@@ -78,14 +77,12 @@ class CheckpointWriter:
         *,
         keep: int = 2,
         flush: Callable[[float], None],
-        flush_seconds: float = 30.0,
         on_done: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.ownership = ownership
         self.keep = max(keep, 2)
         self.flush = flush
-        self.flush_seconds = flush_seconds
         self.on_done = on_done
         self.clock = clock
         self.number = 0
@@ -111,15 +108,14 @@ class CheckpointWriter:
         self,
         state: dict[str, Any],
         positions: Mapping[Partition, int],
-        flush_seconds: float | None = None,
+        flush_seconds: float = FLUSH_SECONDS,
     ) -> None:
         """Start writing a state, which nobody may change until the result is collected."""
         self.number += 1  # also after a failure: an upload that seemed to fail may appear later
         checkpoint_id = CheckpointId(self.ownership.epoch, self.number)
-        seconds = self.flush_seconds if flush_seconds is None else flush_seconds
         self._thread = threading.Thread(
             target=self._work,
-            args=(checkpoint_id, state, dict(positions), seconds),
+            args=(checkpoint_id, state, dict(positions), flush_seconds),
             name="checkpoint",
             daemon=True,
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from streamlearn.daemon.scores import WINDOW
 from streamlearn.quality.ranking import calibration, calibration_ratio, groups_of, roc_area
 from streamlearn.telemetry.quality import RecentScores
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from streamlearn.daemon.learners import Learner, Learners
     from streamlearn.telemetry import Board
 
-WINDOW = 10_000  # events, for ROC AUC and calibration
 MAX_SHARE = 0.001  # the most CPU time spent on these measures
 # by measure: the metric over the lifetime, and the recent one
 MEASURES = {

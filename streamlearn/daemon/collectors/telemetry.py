@@ -19,10 +19,11 @@ from streamlearn.config import effective
 from streamlearn.daemon.collectors.counts import OTHERS, CountsCollector
 from streamlearn.daemon.collectors.delayed_labels import DelayedLabelsCollector
 from streamlearn.daemon.collectors.observer import Observer
-from streamlearn.daemon.collectors.quality import WINDOW, QualityCollector
+from streamlearn.daemon.collectors.quality import QualityCollector
 from streamlearn.daemon.collectors.regret import RegretCollector
 from streamlearn.daemon.collectors.served import ServedCollector
 from streamlearn.daemon.collectors.weights import WeightsCollector
+from streamlearn.daemon.scores import WINDOW
 from streamlearn.rules import Mixture
 from streamlearn.rules.sparse_mixture import SparseMixture
 from streamlearn.telemetry import (

@@ -57,10 +57,10 @@ ENCODER = msgspec.json.Encoder(enc_hook=str)
 class PredictionPublisher:
     """Publish the predictions of one learner, or of the currently best one."""
 
-    def __init__(self, sink: Sink, epoch: int = 0, writer: Writer | None = None) -> None:
+    def __init__(self, sink: Sink, writer: Writer | None = None) -> None:
         self.sink = sink
         self.writer = writer  # None: JSON
-        self.epoch = epoch
+        self.epoch = 0
         self.round: int | None = None  # of workers; the daemon has none
         self.max_bytes = sink.max_bytes
 
