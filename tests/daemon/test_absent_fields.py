@@ -10,7 +10,10 @@ import pytest
 from streamlearn import config
 from streamlearn.cli.main import main
 from streamlearn.daemon import build
+from streamlearn.daemon.absent_fields import MAX_SHOWN, field_hint
 from streamlearn.daemon.label_monitor import UNLABELED_RUN
+from streamlearn.features import Names
+from streamlearn.stream import Events, JSONDecoder
 from tests.support.loops import MemoryLog
 
 if TYPE_CHECKING:
@@ -119,3 +122,19 @@ def test_class_weights_of_labels_that_never_occur(path: Path, label: str, told: 
     build.loop(config.parse("", overrides=given), log).run()
     lines = log.lines("class weights unused")
     assert [(one["learner"], one["of_labels"]) for one in lines] == [("a", [label])] * told
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        (None, {"field": None}),
+        ("amount", {"field": "amount"}),
+        ("amonut", {"field": "amonut", "similar": ["amount"]}),
+        ("q", {"field": "q", "fields": ["amount", *(f"f{k:02}" for k in range(MAX_SHOWN - 1))]}),
+    ],
+)
+def test_the_hint_of_a_field(name: str | None, hint: dict[str, Any]) -> None:
+    decoder = JSONDecoder(Names())
+    record = {"amount": 1.0, **{f"f{k:02}": 1.0 for k in range(30)}}
+    decoder.decode([json.dumps(record).encode()], Events())
+    assert field_hint(name, decoder) == hint

@@ -14,6 +14,7 @@ from streamlearn.late.corrections import relearn
 from streamlearn.regret import Ledger, Tracker, curve
 from streamlearn.regret.comparator import Budget, ComparatorTask, Sample, minimize
 from streamlearn.regret.findings import MORE_TIME
+from streamlearn.regret.ledger import LEAST_MEMORY
 from streamlearn.regret.progressive_sums import ProgressiveSums
 from streamlearn.regret.reservoir import Reservoir, gather_rows
 from streamlearn.stream import Events, Fields, JSONDecoder
@@ -458,6 +459,8 @@ def test_interrupted_solve_gives_a_wider_bracket_or_none() -> None:
     [
         ({"estimator": "model"}, "estimator"),
         ({"memory_bytes": 9}, "memory_bytes"),
+        ({"memory_bytes": LEAST_MEMORY - 1}, "memory_bytes"),
+        ({"memory_bytes": 2**62}, "memory_bytes"),
         ({"memory_bytes": 1e5}, "memory_bytes"),
         ({"seed": -1}, "seed"),
         ({"seed": "a"}, "seed"),

@@ -75,5 +75,9 @@ def test_new_slots_are_learned_and_forgotten(rule: Any, penalty: Any) -> None:
     base.restore()
     expected = make(rule, penalty, 9)
     assert model_file.pack(mine.state()) == model_file.pack(expected.state())
+    put(mine, changed(mine, [1, 7], 2.5))  # again, now that there are so many slots
+    assert {1, 7} <= set(base.moved().places().tolist())
+    base.restore()
+    assert model_file.pack(mine.state()) == model_file.pack(expected.state())
     base.advance(learned)
     assert model_file.pack(other.state()) == model_file.pack(mine.state())
