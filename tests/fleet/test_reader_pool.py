@@ -119,6 +119,23 @@ def test_errors_come_after_the_records_before_them(monkeypatch: pytest.MonkeyPat
     poll_often(pool)
 
 
+def test_a_poll_without_records_returns(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Idle(FakeReader):
+        def fetch(self, seconds: float, most: int) -> Fetched:
+            del most
+            ray.sleep(seconds)
+            return Fetched()
+
+    ray = FakeRay(random.Random(1), lambda: Idle(random.Random(1)), faults=False)
+    pool = make_pool(monkeypatch, ray)
+    pool.assign({Partition("t", n): 0 for n in range(3)})
+    for _ in range(5):
+        began = ray.now
+        assert pool.poll(0.1, 10) == []
+        assert ray.now <= began + 5.0
+    pool.close()
+
+
 def poll_often(pool: ReaderPool) -> None:
     for _ in range(20):
         pool.poll(0.1, 10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,3 +146,26 @@ def test_workers_end_with_their_host(ray: Any) -> None:
         (first, *_) = host.process_ids()
         assert os.path.exists(f"/proc/{first}")  # noqa: PTH110 - a process
     assert host.process_ids() == []
+
+
+@pytest.mark.parametrize(
+    ("cpus", "shards", "each"), [(4.0, 3, 1.0), (4.0, 4, 1.0), (4.0, 8, 0.5), (2.0, 3, 0.6666)]
+)
+def test_more_shards_than_cores_share_them(cpus: float, shards: int, each: float) -> None:
+    given: dict[str, Any] = {}
+
+    class Asked(Exception):
+        """The options of the actors."""
+
+    def options(**found: Any) -> None:
+        given.update(found)
+        raise Asked
+
+    ray: Any = SimpleNamespace(
+        cluster_resources=lambda: {"CPU": cpus},
+        remote=lambda _: SimpleNamespace(options=options),
+    )
+    with pytest.raises(Asked), RayHost(ray) as host:
+        host.load([SHARDS[0]] * shards, L.Logistic())
+    assert given["num_cpus"] == each
+    assert shards * each <= max(cpus, shards * 1.0)

@@ -116,6 +116,7 @@ KINDS: dict[str, tuple[str, list[Any], str]] = {
         "ignore",
     ),
     "nothing": ("a", [None] * N, "auto"),
+    "empty lists": ("a", [[]] * N, "auto"),
 }
 
 

@@ -191,3 +191,19 @@ def test_what_is_not_fitted_has_no_weights() -> None:
 def test_passes_must_be_positive(binary: Any) -> None:
     with pytest.raises(ValueError, match="passes"):
         StreamClassifier(passes=0).fit(*binary)
+
+
+@pytest.mark.parametrize("weight", [2.0, np.float64(0.5), np.array(3.0)])
+def test_one_weight_is_that_of_all_rows(binary: Any, weight: Any) -> None:
+    X, y = binary
+    one = StreamClassifier(random_state=0).fit(X, y, sample_weight=weight)
+    each = StreamClassifier(random_state=0).fit(X, y, sample_weight=np.full(len(y), float(weight)))
+    np.testing.assert_array_equal(one.coef_, each.coef_)
+    np.testing.assert_array_equal(one.intercept_, each.intercept_)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_without_intercepts_they_are_zero(classes: int) -> None:
+    X, y = np.eye(3)[np.arange(90) % 3], np.arange(90) % classes
+    model = StreamClassifier(fit_intercept=False, random_state=0).fit(X, y)
+    assert model.intercept_.tolist() == [0.0] * (1 if classes == 2 else classes)
