@@ -27,16 +27,18 @@ from streamlearn.errors import (
 )
 from streamlearn.stream.records import Partition
 from streamlearn.stream.sources.compression import is_compressed, open_raw
+from streamlearn.stream.sources.fingerprints import Fingerprints
 from streamlearn.stream.sources.rotation import (
     HEAD,
     Fingerprint,
     begins_with,
     candidates,
+    first_bytes,
     refuse_missed_rotations,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 REMOVED = "0:0:"  # in place of the fingerprint of a file that was removed
 MAX_OPEN = 256  # files of followed globs that are kept open
@@ -153,7 +155,8 @@ class FileCatalog:
         self.globs: list[str] = []  # the followed ones
         self.followed: set[str] = set()
         self.positions: dict[Partition, int] = {}
-        self.fingerprints: dict[str, str] = {}  # by the partition's name
+        self._newest: dict[str, int] = {}  # the number of the newest partition, by path
+        self.fingerprints = Fingerprints({})  # by the partition's name
         self.rotated: dict[str, str] = {}  # where the rest of a partially read file is, by path
         self.kept_open: dict[str, tuple[BinaryIO, bytes]] = {}  # files and their first bytes
         self.last_seen: dict[str, tuple[int, int]] = {}  # bytes read, and modification time
@@ -162,11 +165,14 @@ class FileCatalog:
 
     def identity(self) -> dict[str, str]:
         """Return the fingerprint of each file, by its partition."""
-        return self.fingerprints | dict.fromkeys(self._removed, REMOVED)
+        return dict(self.fingerprints) | dict.fromkeys(self._removed, REMOVED)
 
     def open(self, positions: Mapping[Partition, int], identity: Mapping[str, str]) -> None:
         """Find the files, and in them what was read before."""
         self.positions = dict(positions)
+        self._newest = {}
+        for path, number in positions:
+            self._newest[path] = max(number, self._newest.get(path, 0))
         self.current = 0
         self.rotated, self.last_seen = {}, {}
         self.followed, self._removed = set(), set()
@@ -191,8 +197,7 @@ class FileCatalog:
 
     def partition(self, path: str) -> Partition:
         """Return the newest partition of a path."""
-        numbers = [where.number for where in self.positions if where.topic == path]
-        return Partition(path, max(numbers, default=0))
+        return Partition(path, self._newest.get(path, 0))
 
     def position(self, path: str) -> int:
         """Return up to which byte the newest partition of a path was read."""
@@ -280,12 +285,16 @@ class FileCatalog:
         except OSError as error:
             raise unreadable(path, error) from error
         self.rotated.pop(path, None)
-        following = Partition(path, where.number + 1)
-        self.positions[following] = 0
-        self.fingerprints[key(following)] = fresh
+        self._begin(Partition(path, where.number + 1), fresh)
         if Fingerprint.is_empty(self.fingerprints[key(where)]):  # its inode may be reused
             del self.fingerprints[key(where)]
         self.last_seen.pop(path, None)
+
+    def _begin(self, where: Partition, fingerprint: str) -> None:
+        """Note a partition that is the newest of its path."""
+        self.positions.setdefault(where, 0)
+        self._newest[where.topic] = where.number
+        self.fingerprints[key(where)] = fingerprint
 
     # -- globs that are followed ------------------------------------------------------------------
 
@@ -295,14 +304,16 @@ class FileCatalog:
             if path not in self.globs:
                 fingerprint_and_size(path)  # for its error
         refuse_compressed(self.paths[-1])
-        names = self._matching()
+        names = dict.fromkeys(self._matching())
         self._removed = {name for name, kept in identity.items() if kept == REMOVED}
-        self.fingerprints = {
-            name: kept
-            for name, kept in identity.items()
-            if partition_of(name).number <= self.partition(path_of(name)).number
-            if not Fingerprint.is_empty(kept)  # nothing was read of it
-        }
+        self.fingerprints = Fingerprints(
+            {
+                name: kept
+                for name, kept in identity.items()
+                if partition_of(name).number <= self.partition(path_of(name)).number
+                if not Fingerprint.is_empty(kept)  # nothing was read of it
+            }
+        )
         known = dict.fromkeys(path_of(name) for name in self.fingerprints)
         self.files = []
         found = [name for name in names if name in known]
@@ -322,10 +333,10 @@ class FileCatalog:
 
     def _forget_older(self, names: Iterable[str]) -> None:
         """Forget older partitions whose files no longer exist: their inodes may be reused."""
-        inodes = {inode_of(name) for name in names}
+        inodes, files = {inode_of(name) for name in names}, set(self.files)
         for name, kept in list(self.fingerprints.items()):
             where = partition_of(name)
-            newest = where == self.partition(where.topic) and where.topic in self.files
+            newest = where == self.partition(where.topic) and where.topic in files
             if not newest and Fingerprint.inode(kept) not in inodes:
                 del self.fingerprints[name]
 
@@ -353,12 +364,13 @@ class FileCatalog:
         """Append files that are new."""
         self._discover(self._matching())
 
-    def _discover(self, names: Sequence[str]) -> None:
-        for path in names:
-            if path in self.files:
-                continue
+    def _discover(self, names: Iterable[str]) -> None:
+        known = set(self.files)
+        new = [path for path in names if path not in known]
+        by_head = self._begun_by_head() if new else {}
+        for path in new:
             try:
-                if self.is_renamed(path) or self._is_copy(path):
+                if self.is_renamed(path) or self._is_copy(path, by_head):
                     continue
                 found = Fingerprint(path).text
             except FileNotFoundError:
@@ -370,13 +382,12 @@ class FileCatalog:
             where = self.partition(path)
             if key(where) in self._removed:
                 where = Partition(path, where.number + 1)
-            self.positions.setdefault(where, 0)
-            self.fingerprints[key(where)] = found
+            self._begin(where, found)
             self.files.append(path)
             self.last_seen.pop(path, None)
             self.keep_open(path)
 
-    def _find_again(self, path: str, names: Sequence[str]) -> bool:
+    def _find_again(self, path: str, names: Collection[str]) -> bool:
         """Find a file that was read before, whatever its name is now; False: it is gone."""
         where, at = self.partition(path), self.position(path)
         kept = self.fingerprints.get(key(where))
@@ -417,12 +428,7 @@ class FileCatalog:
 
     def is_renamed(self, path: str, besides: Partition | None = None) -> bool:
         """Whether the file with this name was read as another partition than `besides`."""
-        inode = inode_of(path)
-        same = (
-            partition_of(name)
-            for name, kept in self.fingerprints.items()
-            if Fingerprint.inode(kept) == inode
-        )
+        same = map(partition_of, self.fingerprints.with_inode(inode_of(path)))
         return any(self._is_file_of(where, path) for where in same if where != besides)
 
     def _is_file_of(self, where: Partition, path: str) -> bool:
@@ -437,17 +443,27 @@ class FileCatalog:
             return status.st_size >= at and not Fingerprint.differs(path, kept)
         return False
 
-    def _is_copy(self, path: str) -> bool:
+    def _begun_by_head(self) -> dict[str, list[str]]:
+        """Return the followed files of which something was read, by their first bytes."""
+        found: dict[str, list[str]] = {}
+        for path in self.followed.intersection(self.files):
+            kept = self.fingerprint(path)
+            if self.position(path) > 0 and not Fingerprint.is_empty(kept):
+                found.setdefault(Fingerprint.head(kept), []).append(path)
+        return found
+
+    def _is_copy(self, path: str, by_head: Mapping[str, Sequence[str]]) -> bool:
         """Whether this is a copy of a file that is read, made to truncate that one.
 
         The copy is ignored for as long as it is one. Once the original is truncated, the rest is
         read from it.
         """
-        status = Path(path).stat()
-        for one in self.followed.intersection(self.files):
+        status, head = first_bytes(path)
+        lengths = {int(one.partition(":")[0]) for one in by_head}
+        heads = [Fingerprint.head_of(head[:length]) for length in lengths if length <= len(head)]
+        for one in (one for alike in heads for one in by_head.get(alike, ())):
             kept, at, now = self.fingerprint(one), self.position(one), status_of(one)
-            alike = 0 < at <= status.st_size and not Fingerprint.differs(path, kept)
-            if not alike or now is None or now.st_ino != Fingerprint.inode(kept):
+            if at > status.st_size or now is None or now.st_ino != Fingerprint.inode(kept):
                 continue
             if now.st_size < at or Fingerprint.differs(one, kept) or begins_with(one, path):
                 return True

@@ -24,33 +24,48 @@ HEAD = 4096  # bytes at a file's beginning that identify it
 BLOCK = 1 << 20
 
 
-class Fingerprint:
-    """Identify a file by its inode and its first bytes.
+def first_bytes(path: str, length: int = HEAD) -> tuple[os.stat_result, bytes]:
+    """Return a file's status and first bytes.
 
     Nothing is read of what is not a regular file, such as a named pipe: it would be lost.
     """
+    status = Path(path).stat()
+    if not stat.S_ISREG(status.st_mode):
+        return status, b""
+    with Path(path).open("rb") as file:
+        head = file.read(length)
+        return os.fstat(file.fileno()), head
+
+
+class Fingerprint:
+    """Identify a file by its inode and its first bytes."""
 
     def __init__(self, path: str, length: int = HEAD) -> None:
-        status, head = Path(path).stat(), b""
-        if stat.S_ISREG(status.st_mode):
-            with Path(path).open("rb") as file:
-                head = file.read(length)
-                status = os.fstat(file.fileno())
+        status, head = first_bytes(path, length)
         self.text = Fingerprint.of(status.st_ino, head)
 
     @staticmethod
     def of(inode: int, head: bytes) -> str:
         """Return the fingerprint of a file with this inode and these first bytes."""
-        return f"{inode}:{len(head)}:{hashlib.sha256(head).hexdigest()[:24]}"
+        return f"{inode}:{Fingerprint.head_of(head)}"
+
+    @staticmethod
+    def head_of(head: bytes) -> str:
+        """Return what fingerprints of files with these first bytes have in common."""
+        return f"{len(head)}:{hashlib.sha256(head).hexdigest()[:24]}"
+
+    @staticmethod
+    def head(kept: str) -> str:
+        """Return the part of a fingerprint that is made of the first bytes."""
+        return kept.partition(":")[2]
 
     @staticmethod
     def differs(path: str, kept: str) -> bool:
         """Whether the file is a different one from the one with this fingerprint."""
-        inode, length, _ = kept.split(":")
-        now = Fingerprint(path, int(length)).text
-        if length == "0":  # it was empty: only its inode is known
-            return now.split(":")[0] != inode
-        return now.split(":")[1:] != kept.split(":")[1:]
+        now = Fingerprint(path, Fingerprint.length(kept)).text
+        if Fingerprint.is_empty(kept):
+            return Fingerprint.inode(now) != Fingerprint.inode(kept)
+        return Fingerprint.head(now) != Fingerprint.head(kept)
 
     @staticmethod
     def inode(kept: str) -> int:
@@ -58,9 +73,14 @@ class Fingerprint:
         return int(kept.partition(":")[0])
 
     @staticmethod
+    def length(kept: str) -> int:
+        """Return how many bytes a fingerprint is made of."""
+        return int(kept.split(":")[1])
+
+    @staticmethod
     def is_empty(kept: str) -> bool:
         """Whether a fingerprint is of an empty file, so that only its inode is known."""
-        return kept.split(":")[1] == "0"
+        return Fingerprint.length(kept) == 0
 
 
 def begins_with(path: str, other: str) -> bool:

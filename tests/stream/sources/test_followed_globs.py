@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import time
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from streamlearn.errors import SourceChangedError, SourceNotFoundError
 from streamlearn.stream import Files, Partition
-from streamlearn.stream.sources import file, file_inventory
+from streamlearn.stream.sources import file, file_inventory, fingerprints, rotation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
+    from types import FrameType
 
 
 class Folder:
@@ -432,3 +435,37 @@ def test_a_link_to_a_file_is_not_read_twice(folder: Folder) -> None:
     folder.restart()
     folder.write("day-2.log", "three")
     assert folder.lines() == ["three"]
+
+
+def lines_run(folder: Path, files: int) -> int:
+    """How many lines of the inventory run when that many files are found, and after a restart."""
+    folder.mkdir()
+    one, count = Folder(folder), 0
+
+    def write(name: str) -> None:
+        for i in range(files):
+            one.write(f"{name}{i}.log", f"{name} {i}")
+
+    traced = {file_inventory.__file__, fingerprints.__file__, rotation.__file__}
+
+    def trace(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
+        nonlocal count
+        count += event == "line"
+        return trace if frame.f_code.co_filename in traced else None
+
+    write("old")
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        one.open().read()
+        one.restart(partial(write, "new"))
+        one.source.lag()
+    finally:
+        sys.settrace(before)
+    one.source.close()
+    return count
+
+
+def test_the_time_to_find_files_grows_with_their_number(tmp_path: Path) -> None:
+    few, many = lines_run(tmp_path / "few", 20), lines_run(tmp_path / "many", 80)
+    assert many < 6 * few  # it was 40 times as many
