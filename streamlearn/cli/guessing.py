@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 WIDEST = 48  # characters of a declaration before its comment
 MOST_LINES = 100  # fields that are shown; --json shows all
+SAYS_TASK = (  # options that say whether labels are classes or numbers
+    "regression", "model", "loss", "labels", "label_warmup", "max_classes", "positive",
+    "class_weight", "calibrated", "kept",
+)  # fmt: skip
 
 
 @dataclass
@@ -197,5 +201,4 @@ def is_declared(name: str, fields: Mapping[str, str]) -> bool:
 
 def says_task(options: Options) -> bool:
     """Return whether an option says what labels are."""
-    names = ("regression", "model", "loss", "labels", "positive", "class_weight")
-    return any(getattr(options, name, None) for name in names)
+    return any(getattr(options, name, None) for name in SAYS_TASK)

@@ -144,6 +144,11 @@ def learner_table(options: Namespace) -> dict[str, Any]:
     return {key: value for key, value in given.items() if value is not None}
 
 
+def task_table(options: Namespace) -> dict[str, Any]:
+    """Return the [[learner]] table of a command whose options do not describe a model."""
+    return {"name": "model", "task": "regression" if options.regression else "classification"}
+
+
 def model_options(options: Namespace) -> list[str]:
     """Return the options that describe a model and cannot be combined with a saved one."""
     table = learner_table(options)

@@ -354,8 +354,9 @@ def label_keys(learner: LearnerConfig, format: FormatConfig, path: str) -> Probl
             yield ConfigProblem(f"{path}.class_weight", 'requires task = "classification"')
         if learner.calibrated:
             yield ConfigProblem(f"{path}.calibrated", 'requires task = "classification"')
-        if format.kept < 1.0:
-            yield ConfigProblem("format.kept", 'requires task = "classification"')
+        for key in ("kept", "label_warmup", "max_classes"):
+            if getattr(format, key) != getattr(FormatConfig(), key):
+                yield ConfigProblem(f"format.{key}", 'requires task = "classification"')
         if format.positive is not None or format.labels:
             key = "labels" if format.labels else "positive"
             yield ConfigProblem(

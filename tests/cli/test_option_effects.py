@@ -34,6 +34,10 @@ REFUSED = [
     (["train", "--decimal", ","], "--decimal"),
     (["train", "--field", "x=number", "--field", "x=category"], "--field"),
     (["train", "--class-weight", "true=2", "--class-weight", "true=3"], "--class-weight"),
+    (["train", "--regression", "--max-classes", "9"], "--max-classes"),
+    (["train", "--regression", "--label-warmup", "9"], "--label-warmup"),
+    (["evaluate", "--regression", "--max-classes", "9"], "--max-classes"),
+    (["solve", "--regression", "--l2", "1", "--kept", "0.5"], "--kept"),
     (["evaluate", "--loss", "Hinge()"], "--loss"),
     (["evaluate", "--learners", "default,PegasosClassifier", "--penalty", "L1(1)"], "--penalty"),
     (["evaluate", "--png", "a.png", "--html", "a.png"], "--html"),
@@ -49,6 +53,21 @@ def test_what_would_be_ignored_is_refused(
     message = capsys.readouterr().err
     assert message.startswith(f"streamlearn {command}: {named}")
     assert "--delimiter" not in message
+
+
+@pytest.mark.parametrize(
+    "option",
+    [["--max-classes", "99"], ["--label-warmup", "200"], ["--calibrated"], ["--labels", "open"]],
+)
+def test_an_option_about_classes_says_that_numbers_are_classes(
+    tmp_path: Path, option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "numbers.jsonl"
+    rows = [{"x": f"x{i % 60}", "y": 7 * (i % 60)} for i in range(EVENTS)]
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    for given, measure in ((option, "error rate"), ([], "R2")):
+        assert main(["train", str(path), "--label", "y", *given]) == 0
+        assert f"\n{measure} " in capsys.readouterr().out
 
 
 def test_the_negative_label_of_a_model_cannot_be_positive(

@@ -420,6 +420,8 @@ REFUSED += [
     (KAFKA, {"learner": [{**REGRESSION, "class_weight": {"1": 2.0}}]}, "learner[0].class_weight"),
     (KAFKA, {"learner": [{**REGRESSION, "calibrated": True}]}, "learner[0].calibrated"),
     (KAFKA, {"learner": [REGRESSION], "format.kept": 0.5}, "format.kept"),
+    (KAFKA, {"learner": [REGRESSION], "format.label_warmup": 9}, "format.label_warmup"),
+    (KAFKA, {"learner": [REGRESSION], "format.max_classes": 9}, "format.max_classes"),
     (KAFKA, {"learner": [REGRESSION], "format.labels": [0, 1]}, "format.labels"),
     (
         KAFKA,

@@ -122,7 +122,7 @@ def run(options: Options) -> int:
     on_all = bool(options.ray or options.shards)
     if on_all:
         refuse_standard_input(options)
-    given = with_delimiter(arguments.settings(options, []), options)
+    given = with_delimiter(arguments.settings(options, [arguments.task_table(options)]), options)
     source = SourcePart(build.source(given.source, given.format))
     guesses = understand(given, source, options)
     settings = guesses.settings
@@ -247,7 +247,7 @@ def learn(batches: Pass, entries: list[Contender], last: Last) -> bool:
 
 def models(options: Options, task: str) -> dict[str, Model]:
     """Return the models of --learners by their expressions."""
-    kind = config.ESTIMATORS["regression" if options.regression else task]
+    kind = config.ESTIMATORS[task]
     given: dict[str, Any] = {
         name: parse(text, family)
         for name, text, family in (

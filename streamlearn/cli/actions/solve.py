@@ -141,7 +141,7 @@ def ordered(solution: Solution, settings: config.Config, loss: Any) -> Solution:
 
 def guessed(options: Options) -> Guesses:
     """Return the settings, with what the first rows show."""
-    given = with_delimiter(arguments.settings(options, []), options)
+    given = with_delimiter(arguments.settings(options, [arguments.task_table(options)]), options)
     source = SourcePart(build.source(given.source, given.format))
     guesses = understand(given, source, options)
     source.close()
