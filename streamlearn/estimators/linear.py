@@ -108,6 +108,11 @@ class Linear(base.Estimator):
             raise IncompatibleError(
                 f"{name}: average must be one of {', '.join(AVERAGES)}, not {self.average!r}"
             )
+        if self._penalty.steered and self.average in ("uniform", "tail"):
+            raise IncompatibleError(
+                f"{name} with {self._penalty!r}: an average has the weights of many steps, and so "
+                "far more than asked for; use average='last'"
+            )
         if not is_integer(self.batch) or self.batch < 1:
             raise IncompatibleError(f"{name}: batch must be an integer >= 1, not {self.batch!r}")
         if self.seed is not None and (not is_integer(self.seed) or not 0 <= self.seed < 2**64):

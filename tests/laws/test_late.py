@@ -18,6 +18,7 @@ from tests.support.members import (
     LOSSES,
     VECTOR_LOSSES,
     allowed,
+    averages_of,
     brief,
     estimator,
     pairs,
@@ -28,14 +29,14 @@ from tests.support.members import (
 PAIRS = pairs()
 # every rule, with a third of the penalties that it takes
 SOME = [p for k, p in enumerate(PAIRS) if k % 3 == 0 or p[0] is not PAIRS[k - 1][0]]
-AVERAGES = ("last", "uniform", "tail", "random")
 
 
 def some(rule: Any, penalty: Any, turn: int) -> Any:
     """Return a compatible loss and options, different for each pair."""
     losses = [loss for loss in LOSSES if allowed(rule, penalty, loss)]
+    kinds = averages_of(penalty)
     options = {
-        "average": AVERAGES[turn % 4],
+        "average": kinds[turn % len(kinds)],
         "batch": 1 if rule.learns_events or turn % 3 else 3,
         "seed": 5,
         "fit_intercept": not penalty.on_simplex,

@@ -115,3 +115,10 @@ def test_other_rules_refuse_it(rule: Any) -> None:
 def test_the_target_is_a_positive_integer(k: Any) -> None:
     with pytest.raises(ValueError, match="integer"):
         TARGET(k)
+
+
+@pytest.mark.parametrize("average", ["uniform", "tail"])
+def test_an_average_of_weights_is_refused(average: str) -> None:
+    with pytest.raises(sl.IncompatibleError, match="average='last'"):
+        sl.LinearClassifier(penalty=TARGET(3), average=average)
+    assert sl.LinearClassifier(penalty=TARGET(3), average="random", seed=1).average == "random"

@@ -51,6 +51,11 @@ def pairs(*needed: Any) -> list[tuple[Any, Any]]:
     return [(r, p) for r in RULES for p in PENALTIES if any(allowed(r, p, loss) for loss in few)]
 
 
+def averages_of(penalty: Any) -> list[str]:
+    """The averages that a penalty allows: those of a number of weights would have more."""
+    return ["last", "random"] if penalty.steered else ["last", "uniform", "tail", "random"]
+
+
 def turn(rule: Any, penalty: Any) -> int:
     """Return the place of a penalty among those of its rule, whichever other rules there are."""
     return [p for p in PENALTIES if any(allowed(rule, p, loss) for loss in LOSSES)].index(penalty)
