@@ -278,7 +278,7 @@ def limits_of(meta: Meta) -> Iterable[str]:
     elif meta.min_length:
         yield ", not empty"
     if meta.pattern:
-        yield " of letters, digits, _ . and -"
+        yield " of up to 64 letters, digits, _ . and -, the first a letter or digit"
 
 
 def quoted(given: Any) -> str:
