@@ -55,5 +55,6 @@ class Health:
         if not self.polled:
             return False, "the source has not answered the first poll"
         if unknown:
-            return False, f"{unknown} partitions have no position yet"
+            has = "partition has" if unknown == 1 else "partitions have"
+            return False, f"{unknown} {has} no position yet"
         return True, "learning"

@@ -81,8 +81,8 @@ class StandardInput:
         self._lines.release()
 
     def lag(self) -> dict[Partition, int | None]:
-        """Return 0 at the end; until then the lag of a pipe is unknown."""
-        return {PARTITION: 0 if self.ended() else None}
+        """Return 0 at the end; until then nothing is known of a pipe, which may be silent."""
+        return {PARTITION: 0} if self.ended() else {}
 
     def lost(self) -> Mapping[Partition, int]:
         """Return an empty mapping: a pipe loses no lines."""

@@ -326,7 +326,8 @@ def test_health_has_a_reason() -> None:
     assert health.ready(about, 0) == (False, "the source has not answered the first poll")
     health.beat()
     health.polled = True
-    assert health.ready(about, 1) == (False, "1 partitions have no position yet")
+    assert health.ready(about, 1) == (False, "1 partition has no position yet")
+    assert health.ready(about, 2) == (False, "2 partitions have no position yet")
     assert health.ready(about, 0) == (True, "learning")
     now[0] = 11.0
     assert not health.alive()[0]
