@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from streamlearn.telemetry.page import source
 from tests.serving.test_prometheus import served
 from tests.support.browser import Browser
 from tests.support.missing import require_program
@@ -138,6 +139,33 @@ def test_losses_of_other_kinds_have_axes_of_their_own(browser: Browser) -> None:
         assert not browser.run(
             "return document.querySelectorAll('#table tbody tr')[2].cells[1].className"
         )
+
+
+def test_a_learner_that_skips_events_is_not_the_best(browser: Browser) -> None:
+    with running() as (loop, _, address):
+        browser.resize(1280, 900)
+        browser.open(f"{address}/")
+        best = "return [...document.querySelectorAll('#table .lead')].length"
+        row = "return document.querySelectorAll('#table tbody tr')[{}].innerText"
+        browser.until(best)
+        for learner in loop.pipeline.learners:
+            learner.diverged = 2509
+        browser.until(row.format(0), lambda text: "2,509 diverged" in text)
+        browser.until(f"{best} + 1", lambda n: n == 1)
+        # a long name is broken
+        browser.run("document.querySelector('#table .name span').textContent = 'long-'.repeat(12)")
+        table = "document.querySelector('#table').parentElement"
+        assert browser.run(f"return {table}.scrollWidth <= {table}.clientWidth")
+
+
+def test_lines_and_numbers_can_be_told_apart(browser: Browser) -> None:
+    functions = source("format.js")
+    strokes = browser.run(f"{functions}; return [...Array(64).keys()].map(stroke)")
+    assert len(set(strokes)) == 64
+    numbers = "[count(4.71e154), figure(-6.5e156), mark(2.5e15), count(2e12)]"
+    assert browser.run(f"{functions}; return {numbers}") == [
+        "4.71e+154", "\u22126.50e+156", "2.5e+15", "2.00 T",
+    ]  # fmt: skip
 
 
 def test_a_regret_is_drawn_with_its_bracket(browser: Browser) -> None:

@@ -107,7 +107,7 @@ class Chart {
     for (const one of this.series) if (one.bound) lines.append(shape("path", { d: this.path(one.bound), class: `bound s${one.index % 8}` }));
     for (const one of this.series) {
       for (const [side, kind] of [[one.low, "edge"], [one.high, "edge"], [one.values, "line"]]) {
-        if (side) lines.append(shape("path", { d: this.path(side), class: `${kind} s${one.index % 8} k${one.index % 8}` }));
+        if (side) lines.append(shape("path", { d: this.path(side), class: `${kind} ${stroke(one.index)}` }));
       }
     }
     drawn.push(lines);

@@ -23,6 +23,7 @@ const grouped = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 function count(value) {
   if (!known(value)) return "–";
   if (Math.abs(value) < 1e6) return grouped.format(value);
+  if (Math.abs(value) >= 1e15) return value.toExponential(2);
   for (const [size, unit] of [[1e12, " T"], [1e9, " bn"], [1e6, " M"]]) {
     if (Math.abs(value) >= size) return (value / size).toFixed(value < 100 * size ? 2 : 0) + unit;
   }
@@ -50,6 +51,7 @@ const brief = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 function mark(value) {
   const size = Math.abs(value);
   if (size < 1e-4) return figure(value, 3);
+  if (size >= 1e15) return Number(value.toPrecision(2)).toExponential().replace("-", "−");
   const [unit, name] = [[1e12, " T"], [1e9, " bn"], [1e6, " M"], [1e4, "k"]].find(([least]) => size >= least) || [1, ""];
   return (brief.format(value / (name === "k" ? 1e3 : unit)) + name).replace("-", "−");
 }
@@ -87,7 +89,10 @@ function keyed(parent, items, key, make, update) {
   there.forEach((child) => child.remove());
 }
 
+// The color and the dashes of a line: after 8 colors each has other dashes than before.
+const stroke = (index) => `s${index % 8} k${(index + Math.floor(index / 8)) % 8}`;
+
 function swatch(index) {
   return shape("svg", { viewBox: "0 0 34 8", "aria-hidden": "true" },
-    shape("line", { x1: 1, y1: 4, x2: 33, y2: 4, class: `line s${index % 8} k${index % 8}` }));
+    shape("line", { x1: 1, y1: 4, x2: 33, y2: 4, class: `line ${stroke(index)}` }));
 }

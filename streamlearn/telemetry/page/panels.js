@@ -59,13 +59,16 @@ const COLUMNS = [
   ["Non-zero", (one) => one.nonzero_weights, count, 0, always],
 ];
 
+// Whether a learner skips events, so that its values are those of the others only.
+const skips = (one) => one.lifetime_events_diverged > 0;
+
 // Whether a learner is better than all comparable ones, for any values inside their brackets; false
 // while one of them is unknown.
 function isBest(one, learners, value, sense, kind) {
   const ends = (other) => { const v = value(other) ?? NaN; return Array.isArray(v) ? v : [v, v]; };
   const [low, high] = ends(one);
-  const others = learners.filter((other) => other !== one && kind(other) === kind(one));
-  if (!sense || !others.length) return false;
+  const others = learners.filter((other) => other !== one && !skips(other) && kind(other) === kind(one));
+  if (!sense || !others.length || skips(one)) return false;
   return others.every((other) => (sense < 0 ? high < ends(other)[0] : low > ends(other)[1]));
 }
 
@@ -91,6 +94,9 @@ function table(now, hidden, choose) {
       const best = button.querySelector(".best");
       if (one.currently_best === 1 && !best) button.append(element("span", { class: "best" }, "best"));
       if (one.currently_best !== 1 && best) best.remove();
+      const lost = button.querySelector(".lost"), text = `${count(one.lifetime_events_diverged)} diverged`;
+      if (skips(one) && !lost) button.append(element("span", { class: "lost" }, text));
+      if (lost) say(lost, text);
       columns.forEach(([, value, format, sense, kind], k) => {
         const cell = row.children[k + 1];
         say(cell, format(value(one)));
