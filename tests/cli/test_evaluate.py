@@ -117,6 +117,9 @@ def test_the_last_regret_is_of_all_events_in_shards(
         assert curves[0][-1]["certified"] == curves[1][-1]["certified"]
         assert [len(curve) for curve in curves] == [2, 2]
         assert rough["regret"] != one["regret"]
+        assert rough["regret stderr"] is None or rough["regret stderr"] >= 0.0
+        assert (rough["regret stderr"] is None) == (rough["regret"] is None)
+        assert other["regret stderr"] == 0.0
 
 
 def test_the_sample_is_the_same_in_every_run(
@@ -212,6 +215,7 @@ def test_a_regret_of_which_nothing_is_known_is_unknown(
     assert main([*given, "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["learners"]
     assert (row["regret"], row["regret low"], row["regret high"]) == (None, None, None)
+    assert row["regret stderr"] is None
     assert main(given) == 0
     said = capsys.readouterr().out
     assert "unknown" in said

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from streamlearn.export.score import Term
+from streamlearn.export.score import MixtureTerm, Term
 
 VALUES = np.concatenate([np.linspace(-4.0, 4.0, 401), np.geomspace(4.0, 1e9, 50)])
 
@@ -30,3 +30,17 @@ def test_what_nothing_limits_is_infinite() -> None:
     assert Term(2.0).bound == math.inf
     assert Term(0.0).bound == 0.0
     assert Term(1.0, 0.0, wealth=1.0).bound == math.inf
+
+
+def test_slots_without_a_weight_add_what_their_wealth_does() -> None:
+    weights, wealth = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, -2.0])
+    plain = MixtureTerm(1.0, 0.0, -math.inf, math.inf, weights)
+    assert plain.used.tolist() == [1]
+    columns = {"largest": np.ones(3), "wealth": wealth, "absolute": np.ones(3)}
+    betting = MixtureTerm(1.0, 0.0, -math.inf, math.inf, weights, **columns)
+    assert betting.used.tolist() == [1, 2]
+    adds = [any(betting.term(slot).at(x) for x in (1.0, 5.0)) for slot in range(3)]
+    assert adds == [False, True, True]
+    assert not plain.clipped
+    assert MixtureTerm(1.0, 0.0, -1.0, math.inf, weights).clipped
+    assert MixtureTerm(1.0, 0.0, -math.inf, 1.0, weights).clipped

@@ -340,7 +340,8 @@ def test_workers_learn_every_record_once(monkeypatch: pytest.MonkeyPatch, tmp_pa
         "cluster": "memory",
         "topic clicks": cluster.ids["clicks"],
         **{
-            f"epoch clicks/{k}": f"{cluster.epoch} {LENGTH - 1} {LENGTH}" for k in range(PARTITIONS)
+            f"epoch clicks/{k}": f"{cluster.epoch + LENGTH - 1} {LENGTH - 1} {LENGTH}"
+            for k in range(PARTITIONS)
         },
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from streamlearn.features.fields import Category, Number
-from streamlearn.guesses import numbers, shapes
+from streamlearn.guesses import numbers, shapes, texts
 from streamlearn.guesses.column import Column
 from streamlearn.guesses.numbers import COMMON_ZERO, EACH, EACH_CODE, FEW
 
@@ -108,3 +108,9 @@ def test_missing_numbers(missing: int, *, indicator: bool, centered: bool) -> No
 
 def test_a_few_integers_are_categories() -> None:
     assert isinstance(guessed(numbers.few_integers, [1, 2] * EACH), Category)
+
+
+@pytest.mark.parametrize(("links", "prose"), [(90, False), (91, True)])
+def test_links_are_nearly_all_of_their_field(links: int, *, prose: bool) -> None:
+    values = [f"https://x.org/{i}" for i in range(links)] + ["x"] * (100 - links)
+    assert (texts.prose(Column("a", values)) is not None) == prose

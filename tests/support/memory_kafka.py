@@ -50,7 +50,7 @@ class MemoryCluster:
         self.firsts: dict[Partition, int] = {}  # records before them were deleted
         self.ids: dict[str, str] = {}
         self.committed: dict[Partition, int] = {}
-        self.epoch = 3  # of the leaders
+        self.epoch = 3  # of the leader that wrote the first record; each record has its own
         self.on_poll: Callable[[], None] = lambda: None
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ class MemoryReader(KafkaReader):
             keys=[one.key for one in chosen],
             times=[one.time for one in chosen],
             headers=[one.headers for one in chosen],
-            epochs=[self.of.epoch] * len(chosen),
+            epochs=[self.of.epoch + i for i in offsets],
         )
 
     def highwater(self, partition: Partition) -> int | None:
