@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def test_slots_without_a_weight_add_what_their_wealth_does() -> None:
     weights, wealth = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, -2.0])
     plain = MixtureTerm(1.0, 0.0, -math.inf, math.inf, weights)
     assert plain.used.tolist() == [1]
-    columns = {"largest": np.ones(3), "wealth": wealth, "absolute": np.ones(3)}
+    columns: dict[str, Any] = {"largest": np.ones(3), "wealth": wealth, "absolute": np.ones(3)}
     betting = MixtureTerm(1.0, 0.0, -math.inf, math.inf, weights, **columns)
     assert betting.used.tolist() == [1, 2]
     adds = [any(betting.term(slot).at(x) for x in (1.0, 5.0)) for slot in range(3)]
