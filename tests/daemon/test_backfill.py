@@ -163,7 +163,7 @@ def test_history_is_read_from_files_before_the_stream(tmp_path: Path) -> None:
 
 
 def test_each_event_is_learned_once_by_its_own_time(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """History and the stream overlap on both sides of the cut, and the daemon stops in each."""
     cluster = MemoryCluster()
@@ -193,6 +193,8 @@ def test_each_event_is_learned_once_by_its_own_time(
         path = "{tmp_path}/models"
         [telemetry]
         enabled = false
+        [log]
+        format = "json"
         """
     )
     counts: dict[str, int] = {}
@@ -203,6 +205,9 @@ def test_each_event_is_learned_once_by_its_own_time(
         counts = found[1]["counts"]
         assert counts["records"] == counts["events"] + counts["outside"]
         assert counts["learned"] == counts["events"]
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    ended = [line["until"] for line in lines if line["event"] == "history ended"]
+    assert ended == ["1970-01-12T13:48:20Z"]
     assert (counts["learned"], counts["outside"]) == (200, len(history) + len(stream) - 200)
     model = sl.LinearClassifier()
     for t in range(200):

@@ -19,7 +19,7 @@ from streamlearn.fleet.remote_reader import Fetched
 from streamlearn.kafka.reader import OutOfRangeError
 from streamlearn.stream import Events, Partition
 from streamlearn.stream.packed_rows import PackedRows
-from tests.fleet.fake_ray import FakeRay, logged_replacements
+from tests.fleet.fake_ray import FakeRay, logged, logged_replacements
 
 LENGTH = 1000
 
@@ -173,6 +173,7 @@ def test_a_reader_that_starts_in_an_outage_starts_again(monkeypatch: pytest.Monk
         assert ray.now < 10_000.0
     assert not answers
     assert pool.replaced == 1
+    assert "reader waits for brokers" in {line["event"] for line in logged(pool)}
     pool.close()
 
 

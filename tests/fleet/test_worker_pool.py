@@ -13,7 +13,7 @@ import pytest
 
 from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.daemon.process.log import Log
-from streamlearn.errors import FleetError, SourceError, SourceUnreachableError
+from streamlearn.errors import FleetError, SinkError, SourceError, SourceUnreachableError
 from streamlearn.fleet import actor_pool
 from streamlearn.fleet.remote_worker import Base, Failed
 from streamlearn.fleet.rounds import Delta, Task
@@ -156,6 +156,7 @@ def test_each_record_once(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     assert ray.deaths + ray.freezes > 0
     assert logged_replacements(pool) == pool.replaced
     refused = [line for line in logged(pool) if line["event"].endswith("round refused")]
+    assert {line["event"] for line in refused} <= {"round refused", "late round refused"}
     assert Counter(line["reason"] for line in refused) == rounds.refused
     pool.close()
 
@@ -333,6 +334,53 @@ def test_a_worker_that_starts_in_an_outage_starts_again(monkeypatch: pytest.Monk
             merge(pool, state, [one.learned.moves["cells"] for one in deltas])
         assert ray.now < 1000.0
     assert pool.replaced == 1
+    waits = [line for line in logged(pool) if line["event"] == "worker waits for brokers"]
+    assert [line["error"] for line in waits][:1] == ["no broker"]
+
+
+def test_a_worker_without_a_cpu_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others learn meanwhile."""
+    draw = random.Random(1)
+    ray = FakeRay(draw, lambda: FakeWorker(draw), faults=False)
+    ray.capacity = 2
+    pool = make_pool(monkeypatch, ray, count=3)
+    state, partitions = begin(pool, 3), 3
+    while min(pool.rounds.positions.values()) < LENGTH:  # type: ignore[union-attr]
+        pool.poll(1.0, 10)
+        ray.sleep(1.0)
+        if pool.finished() and (deltas := pool.take()):
+            merge(pool, state, [one.learned.moves["cells"] for one in deltas])
+        assert ray.now < 1000.0
+    assert sum(worker.partitions for worker in pool.workers) == partitions
+    while not (lines := [one for one in logged(pool) if one["event"] == "worker waits for a CPU"]):
+        pool.poll(1.0, 10)
+        ray.sleep(actor_pool.START_SECONDS)
+    assert [line["worker"] for line in lines] == [2]
+    assert [worker.started for worker in pool.workers] == [True, True, False]
+
+
+def test_a_round_whose_output_is_away_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw, answers = random.Random(1), [Failed(SinkError("away"))]
+
+    class Repeating(FakeWorker):
+        def learn(self, *given: Any) -> Any:
+            own = super().learn(*given)
+            return answers.pop() if answers else own
+
+    pool = make_pool(monkeypatch, FakeRay(draw, lambda: Repeating(draw), faults=False), count=1)
+    state = begin(pool, 2)
+    assert pool.rounds is not None
+    while min(pool.rounds.positions.values()) < LENGTH:
+        pool.poll(0.1, 10)
+        if pool.finished() and (deltas := pool.take()):
+            merge(pool, state, [one.learned.moves["cells"] for one in deltas])
+    [line] = [line for line in logged(pool) if line["event"] == "round repeated"]
+    assert line["error"] == "away"
+    assert pool.replaced == 0
+    expected = np.zeros(CELLS)
+    for k in range(2):
+        learn(expected, Partition("t", k), 0, LENGTH)
+    assert (state["cells"] == expected).all()
 
 
 def test_a_cluster_without_its_head_ends_the_daemon(monkeypatch: pytest.MonkeyPatch) -> None:

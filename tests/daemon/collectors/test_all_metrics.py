@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import math
 import platform
 from collections import Counter
@@ -229,6 +230,13 @@ def test_every_metric_is_what_it_says(ran: Any, tmp_path: Path) -> None:
 
 def telemetry_settings(path: Path) -> config.Config:
     return config.parse(CONFIG.format(path=path), "test", {}, environ={})
+
+
+def test_the_address_of_the_page_is_logged(ran: Any) -> None:
+    loop, telemetry, _ = ran
+    lines = map(json.loads, loop.log.stream.getvalue().splitlines())
+    [line] = [line for line in lines if line["event"] == "telemetry started"]
+    assert line["page"] == f"http://127.0.0.1:{telemetry.server.port}/"
 
 
 def test_durations_of_stages_add_up(ran: Any) -> None:
