@@ -420,6 +420,7 @@ def test_columns_among_other_names() -> None:
     reader.read_event({"a": 1.0})
     assert columns(reader, 3, grow=False) == [0, 1, -1]
     assert columns(reader, 3) == [0, 1, 3]
+    assert [reader.name_of(slot) for slot in range(4)] == reader.names() == [0, 1, "a", 2]
 
 
 def test_slots_of_many_names() -> None:
