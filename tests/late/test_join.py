@@ -309,6 +309,44 @@ def test_hold_bytes_bounds_memory(corrections: bool) -> None:
     assert again.held == join.held
 
 
+def test_an_entry_may_pass_the_limit_of_bytes() -> None:
+    """The oldest ones are evicted before the next one is held, until the rest is within it."""
+
+    def held(limit: int, count: int) -> Join:
+        join = Join(1000, None, False, False, True, hold_bytes=limit)
+        for i in range(count):
+            events = Events()
+            events.add([(slot, 2.5) for slot in range(50)], key=b"e%d" % i)
+            join.add_events(events)
+        return join
+
+    size = sum(len(one["data"]) for one in held(1 << 20, 3).pending.state()) // 3
+    assert [held(limit, 9).held for limit in (2 * size - 1, 2 * size, 3 * size)] == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("scores", "start", "stored"),
+    [
+        (np.zeros((2, 1)), 2, np.zeros((3, 1))),  # rows that are not there
+        (np.zeros((1, 1)), -1, np.zeros((3, 1))),
+        (np.zeros((3, 1)), 0, np.zeros((2, 1))),  # a ticket beyond the scores
+        (np.zeros((3, 1)), 0, np.zeros((3, 2))),
+        (np.zeros((3, 1), np.float32), 0, np.zeros((3, 1))),
+        (np.zeros((1, 3)).T[::1], 0, np.zeros((6, 1))[::2]),
+    ],
+)
+def test_scores_are_exchanged_for_rows_that_are_there(scores: Any, start: int, stored: Any) -> None:
+    join = Join(10)
+    for i in range(3):
+        events = Events()
+        events.add([(0, 1.0)], key=b"e%d" % i)
+        join.add_events(events)
+    assert join.rows.tickets.tolist() == [0, 1, 2]
+    with pytest.raises(ValueError):  # noqa: PT011 - its words do not matter
+        join.rows.exchange(scores, start, stored)
+    join.rows.exchange(np.ones((3, 1)), 0, np.zeros((3, 1)))
+
+
 def test_large_integer_ids_are_distinct() -> None:
     join = Join(10)
     decoder = decoder_of("json", sl.Names(), Fields(id="id"), grow_always=True)

@@ -11,6 +11,7 @@ from tests.support.members import (
     Vector,
     allowed,
     brief,
+    dense,
     estimator,
     know_all,
     pairs,
@@ -162,6 +163,82 @@ def test_regret_is_below_the_bound(rule: Any, penalty: Any) -> None:
 def test_proved_combinations_have_a_bound(rule: Any, penalty: Any) -> None:
     for seed, loss in enumerate((sl.losses.Logistic(), sl.losses.Hinge(), sl.losses.Absolute())):
         assert check(rule, penalty, loss, False, seed) > 3
+
+
+L2 = [sl.penalties.L2(0.5), sl.penalties.L2(0.1)]
+PLAIN = [*L2, sl.penalties.Zero(), sl.penalties.L1(0.02), sl.penalties.ElasticNet(0.01, 0.5)]
+SUMMED: list[tuple[Any, Any]] = [
+    *((sl.rules.Pegasos(project), penalty) for project in (True, False, 2.0) for penalty in L2),
+    *((kind(*given), penalty)
+      for kind in (sl.rules.Adaptive, sl.rules.Proximal)
+      for given in ((0.4, None, 0.4), (2.0, 40.0, 2.0))
+      for penalty in (*L2, sl.penalties.Zero())),
+    *((sl.rules.Proximal(2.0, 40.0, 2.0, horizon), penalty)
+      for horizon in (9, 500) for penalty in (*L2, sl.penalties.Zero())),
+    *((sl.rules.DualAveraging(gamma, rho, schedule), penalty)
+      for gamma, rho in ((0.1, 0.0), (2.0, 0.0), (0.7, 0.05))
+      for schedule in ("sqrt", "constant", "log")
+      for penalty in PLAIN
+      if rho == 0.0 or penalty == sl.penalties.L1(0.02)),
+    *((sl.rules.DualAveraging(schedule="zero"), penalty) for penalty in L2),
+    *((sl.rules.PrimalGradient(radius), sl.penalties.LpSquared(0.3, p))
+      for radius in (None, 0.3) for p in (1.2, 1.5, 2.0)),
+]  # fmt: skip
+
+
+def summed(rule: Any, penalty: Any, loss: Any, u: Vector) -> float:
+    """The theorems' sums over the events of a stream, from the dense reference of the rule."""
+    data, steps = stream_for(loss), dense(rule, penalty, loss)
+    l2, name, total, largest = penalty.l2, type(rule).__name__, 0.0, 0.0
+    betas, curvature = [], 0.0
+    q = 2.0 if name != "PrimalGradient" else penalty.p / (penalty.p - 1.0)
+    for x, y, weight in zip(data.X, data.y, data.w, strict=True):
+        if weight == 0.0:
+            continue
+        before = steps.w.copy()
+        gradient = weight * loss.slope(float(x @ before), y) * x
+        if name in {"Pegasos", "Adaptive", "Proximal"}:
+            gradient += l2 * before
+        size = float(np.linalg.norm(gradient, q))
+        largest = max(largest, size)
+        steps.step(x, y, weight)
+        t = steps.t
+        if name == "Pegasos":
+            total += largest**2 / (2.0 * l2 * t)
+        elif name == "PrimalGradient":
+            total += size**2 / (2.0 * t * penalty.strength)
+        elif name == "DualAveraging":
+            betas.append(beta(rule, t))
+        else:
+            tau, curvature = steps.tau_sum - curvature, steps.tau_sum
+            G = largest if rule.gradient_bound is None else rule.gradient_bound
+            step = 0.0 if l2 * t + curvature == 0.0 else G**2 / (l2 * t + curvature)
+            total += (1.5 if name == "Adaptive" else 2.0) * tau * rule.radius**2
+            total += step if name == "Adaptive" else 0.5 * step
+    if name == "DualAveraging":  # [Xiao10] Theorem 1
+        first = max(l2, betas[0])
+        total = sum(1.0 / (l2 * k + b) for k, b in enumerate([first, *betas[:-1]]))
+        total = (
+            0.5 * largest**2 * total + 2.0 * (first - betas[0]) * (largest / (betas[0] + l2)) ** 2
+        )
+        total += betas[-1] * (0.5 * float(u @ u) + rule.rho * float(np.abs(u).sum()))
+    return total
+
+
+def beta(rule: Any, t: int) -> float:
+    known = {"sqrt": np.sqrt(t), "constant": 1.0, "log": 1.0 + np.log(t), "zero": 0.0}
+    return float(rule.gamma * known[rule.schedule])
+
+
+@pytest.mark.parametrize(("rule", "penalty"), SUMMED, ids=brief)
+@pytest.mark.parametrize("loss", [sl.losses.Hinge(), sl.losses.Squared()], ids=brief)
+def test_the_bound_is_the_sum_of_the_theorem(rule: Any, penalty: Any, loss: Any) -> None:
+    data, model = stream_for(loss), estimator(rule, penalty, loss)
+    know_all(model)
+    model.learn_rows(data.rows, data.y, data.w)
+    u = np.random.default_rng(4).normal(size=N)
+    u *= 0.25 / np.linalg.norm(u, 1)  # inside each ball
+    assert model.regret_bound(u) == pytest.approx(summed(rule, penalty, loss, u), rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", [sl.rules.Adaptive, sl.rules.Proximal])

@@ -195,6 +195,22 @@ def test_formats_agree(given_fields: list[tuple[str, Any]], cross: bool) -> None
     assert names == from_state(names.state())
 
 
+SPECS = [spec for kind in sorted(VALUES) for spec in VALUES[kind][0] if "indicator" not in spec]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@settings(EXAMPLES, max_examples=8)
+@given(st.data())
+def test_what_other_fields_are_is_what_each_is(spec: str, data: Any) -> None:
+    """Declared by `*`, for fields on their own and in another one."""
+    values = VALUES[kinds.parse(spec).kind][1]
+    event = {"a": data.draw(values), "ü": data.draw(values), "b": {"c": data.draw(values)}}
+    each, every = sl.Names({"a": spec, "ü": spec, "b.c": spec}), sl.Names({"*": spec})
+    if "map" in spec:
+        event, each = {"a": event["a"]}, sl.Names({"a": spec})
+    assert named(every, every.read_event(event)) == named(each, each.read_event(event))
+
+
 def reference(field: Any, value: Any) -> dict[str, float]:
     """What a field named f becomes, in plain Python."""
     text = str(value)

@@ -68,6 +68,7 @@ def follow(rule: Any, penalty: Any, loss: Any, batch: int) -> None:
         # exact zeros, and their exact number
         w = model.coef(N)
         assert np.all(w[slow.w == 0.0] == 0.0)
+        assert not np.signbit(w[w == 0.0]).any()
         assert model.nonzero == np.count_nonzero(w)
         assert model.weights == {j: w[j] for j in np.flatnonzero(w)}
         assert model.penalty_value == pytest.approx(slow.penalty.value(slow.w), rel=1e-8, abs=1e-12)
