@@ -191,7 +191,7 @@ cdef class AvroDecoder(BinaryDecoder):
             if not self.is_skipped(key) and self.enters(key):
                 return self.map(node, key, depth + 1)
         elif node.kind == ARRAY_NODE:
-            if not self.is_skipped(key):
+            if not self.is_skipped(key) and self.takes_list(key):
                 return self.array(node, key, depth + 1)
         elif node.kind == BYTES_NODE or node.kind == FIXED_NODE:
             self.refuse_bytes(key)

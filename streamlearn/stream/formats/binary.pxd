@@ -33,6 +33,7 @@ cdef class BinaryDecoder(TypedDecoder):
     cdef int take(self, int number, Scalar* scalar) except -1
     cdef int take_item(self, int number, Scalar* scalar) except -1
     cdef int end_items(self, int number, Py_ssize_t piece) except -1
+    cdef bint takes_list(self, int number) except -1
     cdef int refuse_kind(self, int number, object kind) except -1
     cdef int refuse_bytes(self, int number) except -1
     cdef int take_object(self, bytes name, object value, int parent) except -1

@@ -134,6 +134,15 @@ cdef class BinaryDecoder(TypedDecoder):
         self.refuse_kind(number, "a mapping")
         return False
 
+    cdef bint takes_list(self, int number) except -1:
+        """Whether the field may be a list."""
+        cdef Key* key = self.keys.key + number
+        if key.role == FEATURE or (
+                key.role == DECLARED and self.reader.transform[key.field].kind == LIST):
+            return True
+        self.refuse_kind(number, "a list")
+        return False
+
     cdef int refuse_kind(self, int number, object kind) except -1:
         """Raise InvalidEventError for values that the field cannot have, unless they may miss."""
         cdef Reader reader = self.reader
@@ -200,10 +209,11 @@ cdef class BinaryDecoder(TypedDecoder):
                 for key, inner in value.items():
                     self.take_object(key.encode(), inner, number)
         elif isinstance(value, list):
-            for item in value:
-                self.set_scalar(item, &scalar)
-                self.take_item(number, &scalar)
-            self.end_items(number, piece)
+            if self.takes_list(number):
+                for item in value:
+                    self.set_scalar(item, &scalar)
+                    self.take_item(number, &scalar)
+                self.end_items(number, piece)
         else:
             self.set_scalar(value, &scalar)
             self.take(number, &scalar)

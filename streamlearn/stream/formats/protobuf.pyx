@@ -322,10 +322,7 @@ cdef class ProtobufDecoder(BinaryDecoder):
                 scalar.seconds = 1.0
             self.take(key, &scalar)
         elif message.kind == WRAPPER:
-            clear(&scalar)
-            set_zero(member, &scalar)
-            if self.part[base].count:
-                self.scalar(member, self.part[base].at, self.part[base].end, key, &scalar)
+            self.wrapped(member, base, key, &scalar)
             self.take(key, &scalar)
         elif message.kind == STRUCT:
             if self.part[base].count:
@@ -341,6 +338,14 @@ cdef class ProtobufDecoder(BinaryDecoder):
                     self.value(
                         member + i, self.part[base + i].at, self.part[base + i].end, key, depth)
         self.parts = base
+        return 0
+
+    cdef int wrapped(self, Member* member, Py_ssize_t base, int key, Scalar* to) except -1:
+        """Read the value of a wrapper, which is not written if it is zero."""
+        clear(to)
+        set_zero(member, to)
+        if self.part[base].count:
+            self.scalar(member, self.part[base].at, self.part[base].end, key, to)
         return 0
 
     cdef int time(self, Member* member, Py_ssize_t base, int key, Scalar* to) except -1:
@@ -499,11 +504,15 @@ cdef class ProtobufDecoder(BinaryDecoder):
         if message.kind == VALUE or message.kind == WRAPPER:
             self.find_message(member, &at, &end, key)
             base = self.scan(message, at, end, key, depth)
-            for i in range(message.count):
-                if self.part[base + i].count and not (message.kind == VALUE and i == 0):
-                    self.item(
-                        self.plan.member + message.first + i, self.part[base + i].at,
-                        self.part[base + i].end, key, depth + 1)
+            if message.kind == WRAPPER:
+                self.wrapped(self.plan.member + message.first, base, key, &scalar)
+                self.take_item(key, &scalar)
+            else:
+                for i in range(1, message.count):  # the first is null
+                    if self.part[base + i].count:
+                        self.item(
+                            self.plan.member + message.first + i, self.part[base + i].at,
+                            self.part[base + i].end, key, depth + 1)
             self.parts = base
         else:
             self.refuse_kind(key, "a list of lists or records")
