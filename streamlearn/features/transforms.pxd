@@ -106,8 +106,8 @@ cdef class Transforms(Pieces):
     cdef int put_chars(self, Text name, int n, Token word) except -1 nogil
     cdef int add_warm(self, int k, double x) except -1 nogil
     cdef bint number_of(self, const Value* value, double* x, bint bools) except -1 nogil
-    cdef bint invalid(self, Transform* t, Text name, object problem) except -1
-    cdef bint invalid_value(
+    cdef int invalid(self, Transform* t, Text name, object problem) except -1
+    cdef int invalid_value(
         self, Transform* t, Text name, const Value* value, const char* wanted
     ) except -1 with gil
     cdef const Text* hold(self, list names) except NULL

@@ -578,20 +578,20 @@ cdef class Transforms(Pieces):
 
     # Invalid values
 
-    cdef bint invalid(self, Transform* t, Text name, object problem) except -1:
+    cdef int invalid(self, Transform* t, Text name, object problem) except -1:
         """Raise InvalidEventError, unless an invalid value counts as missing."""
         if t.drops_invalid:
             t.dropped += 1
-            return True
+            return 0
         raise field_error(self.decode(name), problem)
 
-    cdef bint invalid_value(
+    cdef int invalid_value(
         self, Transform* t, Text name, const Value* value, const char* wanted
     ) except -1 with gil:
         """Report a value that the field's kind does not allow."""
         if t.drops_invalid:
             t.dropped += 1
-            return True
+            return 0
         if value.kind == A_TEXT:
             shown = short_repr(value.text[:value.length].decode(errors="replace"))
         elif value.kind == A_BOOL:

@@ -18,6 +18,6 @@ cdef class Order:
     cdef void clear(self) noexcept nogil
     cdef void insert(self, Py_ssize_t j, double key) noexcept nogil
     cdef void remove(self, Py_ssize_t j) noexcept nogil
-    cdef double level(self, double target, double base, Py_ssize_t zeros) noexcept nogil
+    cdef double level(self, double target) noexcept nogil
     cdef double soft_square(self, double threshold) noexcept nogil
     cdef double soft_total(self, double threshold) noexcept nogil

@@ -134,38 +134,26 @@ cdef class Order:
         self.root = self.take(self.root, j)
         self.count[j] = 0
 
-    cdef double level(self, double target, double base, Py_ssize_t zeros) noexcept nogil:
-        """Return c with sum max(0, key - c) = target, over all keys and `zeros` keys of `base`.
+    cdef double level(self, double target) noexcept nogil:
+        """Return c with sum max(0, key - c) = target, over all keys.
 
         Searches from the largest key down: if the m largest keys sum to S, c = (S - target) / m,
         and m is right when the next key is not above c.
         """
         cdef Py_ssize_t t = self.root, m = 0, right, taken
-        cdef double s = 0.0, c = base, k, above
-        cdef bint counted = zeros == 0
+        cdef double s = 0.0, k, above
         while t != NONE:
             right = self.right[t]
             k = self.key[t]
             taken = m + (self.count[right] if right != NONE else 0)
             above = s + (self.total[right] if right != NONE else 0.0)
-            # the keys above this one, and the zeros if they lie above it
-            if not counted and base > k:
-                taken += zeros
-                above += zeros * base
             # is this key above the level?
             if above - taken * k < target:
-                m += 1 + (self.count[right] if right != NONE else 0)
-                s += k + (self.total[right] if right != NONE else 0.0)
+                m, s = taken + 1, above + k
                 t = self.left[t]
             else:
                 t = right
-        if not counted and (m == 0 or s - m * base < target):
-            m += zeros
-            s += zeros * base
-        if m == 0:
-            return base
-        c = (s - target) / m
-        return c
+        return (s - target) / m if m else 0.0
 
     cdef double soft_total(self, double threshold) noexcept nogil:
         """Return sum max(0, key - threshold)."""

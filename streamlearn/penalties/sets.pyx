@@ -74,7 +74,7 @@ cdef class L1Ball(Penalty):
         shape.threshold = b * rho
         shape.scale = -1.0 / b if b > 0.0 else 0.0
         if s.order.soft_total(shape.threshold) > b * self.size:
-            shape.threshold = s.order.level(b * self.size, 0.0, 0)
+            shape.threshold = s.order.level(b * self.size)
 
 
 cdef double clipped(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:
@@ -131,7 +131,7 @@ cdef class LInfinity(Penalty):
         elif s.order.soft_total(shape.threshold) <= excess:
             shape.p = 0.0
         else:
-            shape.p = s.order.level(excess, 0.0, 0) - shape.threshold
+            shape.p = s.order.level(excess) - shape.threshold
 
 
 cdef double one_sided(const Shape* shape, double s, Py_ssize_t j) noexcept nogil:
@@ -172,7 +172,7 @@ cdef class Simplex(Penalty):
         shape.transform = one_sided
         if b > 0.0:
             shape.scale = 1.0 / b
-            shape.threshold = s.order.level(b, 0.0, 0) / b
+            shape.threshold = s.order.level(b) / b
         else:
             # before the first event: the minimizer of h, which is uniform
             shape.scale = 0.0
