@@ -188,7 +188,8 @@ SUMMED: list[tuple[Any, Any]] = [
 
 def summed(rule: Any, penalty: Any, loss: Any, u: Vector) -> float:
     """The theorems' sums over the events of a stream, from the dense reference of the rule."""
-    data, steps = stream_for(loss), dense(rule, penalty, loss)
+    data = stream_for(loss)
+    steps: Any = dense(rule, penalty, loss)
     l2, name, total, largest = penalty.l2, type(rule).__name__, 0.0, 0.0
     betas, curvature = [], 0.0
     q = 2.0 if name != "PrimalGradient" else penalty.p / (penalty.p - 1.0)

@@ -106,14 +106,14 @@ def test_undeclared_fields() -> None:
 
 @pytest.mark.parametrize("roles", ROLES, ids=str)
 @pytest.mark.parametrize("place", ["", "o."])
-@pytest.mark.parametrize("root", ["", "o"])
-def test_fields_with_a_role(roles: dict[str, Any], place: str, root: str) -> None:
-    given = {role: f"{place}f" if name == "f" else name for role, name in roles.items()}
-    more = {"root": root} if root else {}
-    agree(LINES, **{"label": "label", **given, **more})
-    agree(LINES, {"g": "category", "o.g": "ignore"}, **{"label": "label", **given, **more})
+@pytest.mark.parametrize("root", [None, "o"])
+def test_fields_with_a_role(roles: dict[str, Any], place: str, root: str | None) -> None:
+    given: dict[str, Any] = {"label": "label", "root": root, **roles}
+    given |= {role: f"{place}f" for role, name in roles.items() if name == "f"}
+    agree(LINES, **given)
+    agree(LINES, {"g": "category", "o.g": "ignore"}, **given)
     if "time" in roles:  # which may be a feature as well
-        agree(LINES, {given["time"]: "time(hour)"}, **{"label": "label", **given, **more})
+        agree(LINES, {given["time"]: "time(hour)"}, **given)
 
 
 @pytest.mark.parametrize("spec", [{}, {"f": "list", "g": "map", "o.f": "text"}, {"f": "ignore"}])
@@ -135,13 +135,15 @@ def test_records_with_a_sign_too_many_or_too_few(sign: str) -> None:
 # Values that take the slow path: they are refused there, or more exact.
 UNUSUAL = ("1e999", "01234567890", '"k":true,"k"')
 USUAL = [line for line in LINES if not any(part in line for part in UNUSUAL)]
-EACH = [({}, {"f": kind, "o.f": kind}) for kind in KINDS if "invalid" not in kind]
+EACH: list[tuple[dict[str, Any], dict[str, str]]] = [
+    ({}, {"f": kind, "o.f": kind}) for kind in KINDS if "invalid" not in kind
+]
 EACH += [({role: "f"}, {}) for role in ("label", "weight", "id", "time")]
 
 
 @pytest.mark.parametrize(("roles", "spec"), EACH, ids=str)
 def test_usual_values_create_no_objects(
-    roles: dict[str, str], spec: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    roles: dict[str, Any], spec: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def decoder() -> JSONDecoder:
         return JSONDecoder(sl.Names(spec), Fields(**{"label": None, **roles}), (), True)
