@@ -10,6 +10,7 @@ only appended: each snapshot says how many lines of the file it knows.
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -95,9 +96,10 @@ def write(
 
 
 def append_names(path: Path, names: Iterable[Any], *, start: bool = False) -> None:
-    """Append names to a file, or `start` it."""
+    """Append names to a file that exists, or `start` it."""
     text = "".join(json.dumps(name, ensure_ascii=True) + "\n" for name in names)
-    with path.open("w" if start else "a", encoding="ascii") as file:
+    with path.open("w" if start else "r+", encoding="ascii") as file:
+        file.seek(0, os.SEEK_END)
         file.write(text)
 
 

@@ -111,7 +111,7 @@ class Publisher(Observer):
         return self._versions[learner.name]
 
     def _write(self, names: list[Any], copies: list[tuple[str, int, Copy]]) -> None:
-        directory.append_names(self.path / self.names_file, names)
+        directory.append_names(self.path / self.names_file, names, start=self._names == 0)
         self._names += len(names)
         for learner, events, copy in copies:
             name = directory.SnapshotFile(self.epoch, events, learner).name
@@ -138,8 +138,9 @@ class Publisher(Observer):
             self.log.rate_limited("snapshot", "error", "snapshot failed", error=str(error))
 
     def _restart_names(self) -> None:
-        """Count the names in the file, which may lack some after an error."""
+        """Count the names in the file, which may lack some after an error, or be gone."""
         try:
+            self.path.mkdir(parents=True, exist_ok=True)
             with (self.path / self.names_file).open("rb+") as file:
                 text = file.read()
                 end = text.rfind(b"\n") + 1

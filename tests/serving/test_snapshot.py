@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shutil
 import threading
 from concurrent.futures import Executor, Future
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import streamlearn as sl
 from streamlearn import config
+from streamlearn.daemon import loop as daemon_loop
 from streamlearn.daemon.batch import Batch
 from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.process.log import Log
@@ -120,6 +122,18 @@ def test_threads(tmp_path: Path) -> None:
     assert wrong == []
 
 
+class Immediately(Executor):
+    """Runs what is submitted before it returns."""
+
+    def submit(self, function: Any, /, *given: Any, **options: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        try:
+            done.set_result(function(*given, **options))
+        except OSError as error:
+            done.set_exception(error)
+        return done
+
+
 def test_daemon_publishes(tmp_path: Path) -> None:
     """The last snapshot equals the daemon's model; earlier ones are pruned."""
     snapshots = tmp_path / "serving"
@@ -143,15 +157,6 @@ def test_daemon_publishes(tmp_path: Path) -> None:
         epochs = {entry.epoch for entry in found}
         names = {f"names-{number:010}.jsonl" for number in epochs}
         assert {path.name for path in snapshots.glob("names-*")} == names
-
-
-class Immediately(Executor):
-    """Runs what is submitted before it returns."""
-
-    def submit(self, function: Any, /, *given: Any, **options: Any) -> Future[Any]:
-        done: Future[Any] = Future()
-        done.set_result(function(*given, **options))
-        return done
 
 
 def test_nothing_is_published_of_what_learned_nothing(
@@ -200,7 +205,9 @@ def publish(path: Path, model: sl.FTRLClassifier, version: int) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("fault", ["names", "torn names", "no names", "snapshot"])
+@pytest.mark.parametrize(
+    "fault", ["names", "torn names", "no names", "gone names", "gone", "snapshot"]
+)
 def test_a_snapshot_that_cannot_be_written_is_made_up_for(
     fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,7 +216,12 @@ def test_a_snapshot_that_cannot_be_written_is_made_up_for(
     append, write = directory.append_names, directory.write
 
     def failing(path: Path, *given: Any, **options: Any) -> None:
-        if next(calls) == (0 if fault == "snapshot" else 1):  # of the first snapshot
+        call = next(calls)
+        if call == 4 and fault == "gone names":
+            path.unlink()
+        if call == 4 and fault == "gone":
+            shutil.rmtree(snapshots)
+        if call == (0 if fault == "snapshot" else 1) and "gone" not in fault:  # the first snapshot
             if fault == "torn names":
                 append(path, *given, **options)
                 path.write_bytes(path.read_bytes()[:-3])
@@ -221,6 +233,8 @@ def test_a_snapshot_that_cannot_be_written_is_made_up_for(
     snapshots.mkdir()  # with names of other models, whose epochs had the same number
     append(snapshots / "names-0000000001.jsonl", ["old"], start=True)
     monkeypatch.setattr(directory, "write" if fault == "snapshot" else "append_names", failing)
+    monkeypatch.setattr(publisher_module, "ThreadPoolExecutor", lambda *_, **__: Immediately())
+    monkeypatch.setattr(daemon_loop, "TICK_SECONDS", 0.0)
     log = MemoryLog()
     publisher = Publisher(
         snapshots, config.ServeConfig(every_seconds=1e-6), Fields(label="click"), log
@@ -229,7 +243,8 @@ def test_a_snapshot_that_cannot_be_written_is_made_up_for(
     loop.pipeline.observers.append(publisher)
     assert loop.run() == 0
     monkeypatch.undo()
-    assert "no space" in log.lines("snapshot failed")[0]["error"]
+    expected = "No such file" if "gone" in fault else "no space"
+    assert expected in log.lines("snapshot failed")[0]["error"]
     learner = loop.pipeline.learners["default"]
     snapshot = Snapshot(snapshots)
     names = learner.model.feature_names()
