@@ -128,19 +128,3 @@ cdef const char* number_at(
         d.negative = text[:1] == b"-"
         d.digits = min(int(digits), MORE) if d.whole and len(digits) <= 4000 else MORE
     return p
-
-
-def parse(text):
-    """Return the double nearest to a decimal, None if not decidable here.
-
-    >>> parse(b"0.30000000000000004"), parse(b"1e400"), parse(b"-12")
-    (0.30000000000000004, None, -12.0)
-    """
-    cdef Decimal d
-    cdef double x = 0.0
-    cdef bytes given = text
-    cdef const char* first = given
-    cdef const char* end = scan_decimal(first, first + len(given), &d, False)
-    if end == NULL or end - first != len(given) or not double_of(&d, &x):
-        return None
-    return x

@@ -512,6 +512,15 @@ def test_small_losses_count_beside_a_huge_one(loss: Any) -> None:
     assert sums.progressive_loss - huge == pytest.approx(n * one, abs=few + 2.0)
 
 
+def test_a_penalty_that_was_not_read_at_each_event_is_never_exact_again() -> None:
+    sums, exact = ProgressiveSums(L.Softmax(), Reservoir()), []
+    for count in (1, 1, 3, 1):
+        sums.observe(np.zeros(count + 1, int), [], [], np.ones(count), None, np.zeros((count, 3)))
+        sums.record_penalty(0.5)
+        exact.append(sums.penalty_estimate()[2])
+    assert exact == [True, True, False, False]
+
+
 def test_small_penalties_count_beside_a_huge_one() -> None:
     n, sums = 1000, ProgressiveSums(L.Softmax(), Reservoir())
     for value in [1e16, *[0.7] * n, 0.0]:

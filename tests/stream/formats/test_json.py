@@ -12,11 +12,10 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import streamlearn as sl
-from streamlearn.core.numbers import parse
 from streamlearn.errors import InvalidEventError
 from streamlearn.stream import Clicks, Events, Fields, JSONDecoder
 from streamlearn.stream.sources.clicks import KINDS
@@ -408,10 +407,17 @@ def test_weight_zero_and_no_label_add_no_names() -> None:
         ),
     )
 )
+@example("9007199254740993.0")  # halfway between two doubles
+@example("9007199254740995.0")
+@example("-4503599627370497.5")
+@example("1152921504606847104.0e0")
+@example("1e-64")
+@example("1.0e65")
 def test_decimals_are_exact(text: str) -> None:
-    got = parse(text.encode())
-    if got is not None:
-        assert got == (float(text) if set(text) & set(".eE") else float(int(text)))
+    want = float(text) if set(text) & set(".eE") else float(int(text))
+    decoder, found = JSONDecoder(sl.Names(), Fields(label=None), (), True), Events()
+    decoder.decode([f'{{"x":{text}}}'.encode()], found)
+    assert found.values.tolist() == ([want] if want and math.isfinite(want) else [])
 
 
 def test_an_array_over_several_lines_has_its_own_message() -> None:
