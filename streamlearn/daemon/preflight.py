@@ -5,6 +5,7 @@ No broker is contacted.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from streamlearn.daemon.learners import Learners
 from streamlearn.daemon.process.exits import Stop
 from streamlearn.errors import ModelFileError, SourceError, StoreError
 from streamlearn.estimators import checkpoints
+from streamlearn.storage import is_url
 from streamlearn.stream import Partition
 from streamlearn.stream.formats.label_set import LabelSet
 from streamlearn.stream.sources.backfill import cut_of, refuse_other_cut, refuse_unfinished
@@ -63,6 +65,8 @@ def directories(settings: config.Config) -> Iterator[config.ConfigProblem]:
 def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
     """Find what keeps models and source from resuming from the newest checkpoint."""
     path, data = settings.checkpoint, None
+    if path is not None and not is_url(path.path):
+        yield from place_of(path.path)
     try:
         found = None if path is None else checkpoints.newest(path.path)
         if found is not None:
@@ -100,6 +104,14 @@ def checkpoint(settings: config.Config) -> Iterator[config.ConfigProblem]:
         yield config.ConfigProblem("source", str(error))
     finally:
         source.close()
+
+
+def place_of(path: str) -> Iterator[config.ConfigProblem]:
+    """Find a directory in which no checkpoints can be written."""
+    whole = Path(path).absolute()
+    place = next(one for one in (whole, *whole.parents) if one.exists())
+    if not os.access(place, os.W_OK):
+        yield config.ConfigProblem("checkpoint.path", f"{place} is not writable")
 
 
 def history(settings: config.Config, identity: Mapping[str, str]) -> Iterator[config.ConfigProblem]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
 
 import fastavro
 import msgspec
@@ -17,9 +18,6 @@ from streamlearn.stream import Clicks
 from streamlearn.stream.sources.backfill import CUT
 from tests.support.schema_registry import FakeRegistry
 from tests.support.serialized import serializer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CONFIG = """\
 [source]
@@ -154,6 +152,18 @@ def test_a_checkpoint_of_another_part_of_history_is_refused(
         identity = {CUT: f"2026-11-18T00:00:00+00:00{part}"}
         found = [not [*preflight.history(one, identity)] for one in (with_history, without)]
         assert tuple(found) == fits
+
+
+def test_a_directory_that_cannot_hold_checkpoints_is_told(
+    learned: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, access = learned.parent / "locked", os.access
+    place.mkdir()
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != place and access(path, mode))
+    assert main(["check", str(learned), "--set", f"checkpoint.path={place}2/state"]) == 0
+    capsys.readouterr()
+    assert main(["check", str(learned), "--set", f"checkpoint.path={place}/other/state"]) == 2
+    assert f"checkpoint.path: {place} is not writable" in capsys.readouterr().err
 
 
 def test_a_damaged_checkpoint_is_told(learned: Path, capsys: pytest.CaptureFixture[str]) -> None:
