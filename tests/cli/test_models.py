@@ -105,6 +105,20 @@ def test_why_says_that_scores_are_clipped(
     assert "clips" in capsys.readouterr().out
 
 
+def test_why_of_one_label_has_no_probability(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, event = str(tmp_path / "a.model"), tmp_path / "event.json"
+    event.write_text('{"x": 1}')
+    for labels, known in ((["a"], False), (["a", "b"], True)):
+        model = sl.LinearClassifier()
+        for label in labels * 3:
+            model.learn_one({"x": 1.0}, label)
+        model.save(path)
+        why = shown(capsys, "inspect", path, "--why", str(event))
+        assert any(name.startswith("probabilit") for name in why) == known
+
+
 def test_why_of_several_classes_explains_the_one_predicted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

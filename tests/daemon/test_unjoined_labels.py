@@ -48,6 +48,12 @@ def test_events_that_have_their_labels(count: int, tmp_path: Path) -> None:
     assert "[labels]" in line["remedy"]
 
 
+def test_it_is_told_while_the_stream_goes_on(tmp_path: Path) -> None:
+    rows = [{"key": k, "x": k % 5, "y": k % 2 == 0} for k in range(3 * COUNT)]
+    [line] = warnings([written(tmp_path / "a.jsonl", rows)], {})
+    assert UNLABELED_RUN <= line["labels"] < 3 * COUNT
+
+
 @pytest.mark.parametrize(("shift", "told"), [(0, 0), (COUNT, 1)])
 def test_ids_that_differ(shift: int, told: int, tmp_path: Path) -> None:
     events = [{"key": k, "x": k % 5} for k in range(COUNT)]

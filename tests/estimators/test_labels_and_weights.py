@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import json
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -14,6 +15,9 @@ import pyarrow as pa
 import pytest
 
 import streamlearn as sl
+from streamlearn.core.weights import MAX_WEIGHT
+from streamlearn.stream import Fields, JSONDecoder
+from tests.support.formats import read
 
 
 @pytest.mark.parametrize("labels", [[True, False], ["a", "b"], [1, 2], [1.5, 2.5]])
@@ -73,3 +77,28 @@ def test_a_weight_may_be_of_any_type_of_numbers() -> None:
         model = sl.LinearRegressor()
         model.learn_one({"a": 1.0}, 1.0, kind(2.5))
         assert model.weights == expected.weights
+
+
+@pytest.mark.parametrize(
+    ("weight", "valid"),
+    [(0.0, True), (MAX_WEIGHT, True), (np.nextafter(MAX_WEIGHT, np.inf), False), (-1e-300, False)],
+)
+def test_the_largest_weight_is_the_same_for_all_ways_to_learn(weight: float, valid: bool) -> None:
+    def one() -> None:
+        sl.LinearClassifier().learn_one({"x": 1.0}, True, weight)
+
+    def rows() -> None:
+        sl.LinearClassifier().learn_rows(np.ones((2, 1)), np.array([True, False]), [weight, 1.0])
+
+    def classes() -> None:
+        sl.LinearClassifier(class_weight={True: weight}).learn_one({"x": 1.0}, True)
+
+    for learn in (one, rows, classes):
+        if valid:
+            learn()
+        else:
+            with pytest.raises(ValueError, match="weight"):
+                learn()
+    decoder = JSONDecoder(sl.Names(), Fields(label="y", weight="w"))
+    events = read(decoder, [json.dumps({"x": 1.0, "y": True, "w": weight}).encode()])
+    assert (len(events), len(events.invalid)) == ((1, 0) if valid else (0, 1))

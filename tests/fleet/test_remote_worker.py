@@ -20,7 +20,8 @@ from streamlearn.daemon.process.log import Log
 from streamlearn.daemon.status import Status
 from streamlearn.estimators import model_file
 from streamlearn.fleet import remote_worker
-from streamlearn.fleet.instructions import prepare
+from streamlearn.fleet.instructions import Instructions, prepare
+from streamlearn.fleet.remote_reader import RemoteReader
 from streamlearn.fleet.remote_worker import Base, Failed, RemoteWorker, WorkerInstructions
 from streamlearn.fleet.round_pipeline import Round, RoundPipeline, base_state
 from streamlearn.fleet.rounds import Delta, Rounds, Task
@@ -390,3 +391,5 @@ def test_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     failed = RemoteWorker().start(WorkerInstructions(settings(), 1 << 16))
     assert isinstance(failed, Failed)
     assert "same version" in str(failed.error)
+    refused = RemoteReader().start(Instructions(settings(), 1 << 16))
+    assert "same version" in str(refused.error)

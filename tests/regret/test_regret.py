@@ -677,3 +677,13 @@ def test_ctrl_c_during_a_report_is_raised() -> None:
         minimize(sample, task, None, gap=1e-12, budget=Budget(60.0, 1.0, interrupt))
     found = minimize(sample, task, None, gap=1e-12, budget=Budget(60.0, 1.0, lambda: True))
     assert not found.finished
+
+
+def test_a_report_interrupts_the_work_in_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    tracker = Tracker(LEARNERS["pegasos"](), memory_bytes=SMALL)
+    comparison = tracker.ledger.comparison
+    stops: list[bool] = []
+    monkeypatch.setattr(comparison, "_solve", lambda *_: stops.append(comparison._must_stop()))
+    comparison.solve(gap=0.1, seconds=1.0)
+    assert stops == [True]
+    assert not comparison._must_stop()

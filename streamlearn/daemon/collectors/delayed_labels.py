@@ -28,7 +28,6 @@ class DelayedLabelsCollector:
             self._before = self.join.counts
             self._delays = self.join.delays.tolist()
             self._total = self.join.delay_total
-            self.measure()
 
     def measure(self) -> None:
         """Update the board."""

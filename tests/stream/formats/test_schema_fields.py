@@ -9,7 +9,7 @@ from google.protobuf import duration_pb2, struct_pb2, timestamp_pb2, wrappers_pb
 
 from streamlearn.cli.actions.field_examples import becomes
 from streamlearn.stream.formats.schema_fields import DEEPEST
-from streamlearn.stream.formats.schemas import AvroSchema, ProtobufMessage
+from streamlearn.stream.formats.schemas import SCHEMA_ID_HEADER, AvroSchema, ProtobufMessage
 from tests.stream.formats import test_avro, test_protobuf
 from tests.stream.formats.test_protobuf import MANY, ONE, Proto, simple
 from tests.support.formats import read
@@ -118,3 +118,11 @@ def test_messages_of_protobuf(kind: str) -> None:
     record.f.MergeFromString(value.SerializeToString())
     found = made(test_protobuf.decoder(message), record.SerializeToString())
     assert becomes("f", text) in {found, "any of these"}
+
+
+def test_only_messages_of_a_registry_have_its_header() -> None:
+    plain, framed = (
+        ProtobufMessage(timestamp_pb2.Timestamp.DESCRIPTOR, framed=one) for one in (False, True)
+    )
+    assert (plain.header_name, plain.framed) == (None, False)
+    assert (framed.header_name, framed.framed) == (SCHEMA_ID_HEADER, True)
