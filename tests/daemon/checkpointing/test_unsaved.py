@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from streamlearn import config
 from streamlearn.daemon import build
+from streamlearn.daemon.checkpointing import checkpointer
 from streamlearn.daemon.checkpointing.ownership import Ownership
 from streamlearn.daemon.checkpointing.writer import FailedCheckpoint, WrittenCheckpoint
 from streamlearn.daemon.collectors.observer import Observer
 from streamlearn.daemon.outputs.blocking import BlockingSink
 from streamlearn.daemon.process import faults
-from streamlearn.daemon.process.exits import Exit
+from streamlearn.daemon.process.exits import Exit, Stop
 from streamlearn.daemon.process.log import Log
 from streamlearn.errors import (
     SinkDeniedError,
@@ -382,3 +384,22 @@ def test_moved_directory_stops_the_run_and_is_resumed_after_its_return(
     )
     assert make_loop(tmp_path / "whole", ShuffledSource(1, 1000), until="1000").run() == Exit.OK
     assert learned(newest(directory)) == learned(newest(tmp_path / "whole"))
+
+
+def test_only_what_is_not_saved_grows_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = make_loop(tmp_path, ShuffledSource(1, 50), max_age_seconds=300.0)
+    assert loop.run() == Exit.OK
+    saved, now = loop.checkpointer, 1000.0
+    assert saved is not None
+    monkeypatch.setattr(checkpointer, "time", SimpleNamespace(monotonic=lambda: now))
+    for _ in range(2):  # idle, with everything saved
+        saved.check_age()
+        now += 1e6
+    loop.pipeline.revision += 1
+    saved.check_age()
+    now += 300.0
+    saved.check_age()
+    now += 1.0
+    with pytest.raises(Stop) as stopped:
+        saved.check_age()
+    assert stopped.value.code == Exit.CHECKPOINT
