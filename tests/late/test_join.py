@@ -347,6 +347,27 @@ def test_scores_are_exchanged_for_rows_that_are_there(scores: Any, start: int, s
     join.rows.exchange(np.ones((3, 1)), 0, np.zeros((3, 1)))
 
 
+def test_resolved_ids_are_forgotten_by_blocks() -> None:
+    """An id is known as resolved for `hold_for`, through many blocks and a resume."""
+    join, reader = Join(10_000, hold_for=100.0), sl.Names()
+    for i in range(20_000):
+        now = 0.02 * i
+        join.add_event(reader, {"x": 1.0}, b"e%d" % i, now, 1.0)
+        join.add_label(True, b"e%d" % i, now)
+        if i == 9_000:
+            again = Join(10_000, hold_for=100.0)
+            again.restore(model_file.unpack(model_file.pack(join.state())))
+            join = again
+    assert (join.joined, join.held, join.duplicates) == (20_000, 0, 0)
+    for k in (19_999, 15_100):
+        join.add_label(True, b"e%d" % k, now)
+    assert (join.duplicates, join.held) == (2, 0)
+    for k in range(0, 15_000, 700):
+        join.add_label(True, b"e%d" % k, now)
+    assert (join.duplicates, join.held) == (2, 22)
+    assert sum(len(one["tags"]) for one in join.state()["resolved"]) < 5_000 + 2 * 4096
+
+
 def test_large_integer_ids_are_distinct() -> None:
     join = Join(10)
     decoder = decoder_of("json", sl.Names(), Fields(id="id"), grow_always=True)
