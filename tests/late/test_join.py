@@ -347,6 +347,16 @@ def test_scores_are_exchanged_for_rows_that_are_there(scores: Any, start: int, s
     join.rows.exchange(np.ones((3, 1)), 0, np.zeros((3, 1)))
 
 
+def test_the_delay_of_a_label_without_a_time_is_that_of_its_arrival() -> None:
+    join, reader = Join(10), sl.Names()
+    for name, time in ((b"a", 1000.0), (b"b", 1030.0)):
+        join.add_event(reader, {"x": 1.0}, name, time, 1.0)
+    join.add_label(True, b"a", math.nan)
+    assert join.delay_total == 30.0
+    join.add_label(True, b"b", 1037.0)
+    assert join.delay_total == 37.0
+
+
 def test_resolved_ids_are_forgotten_by_blocks() -> None:
     """An id is known as resolved for `hold_for`, through many blocks and a resume."""
     join, reader = Join(10_000, hold_for=100.0), sl.Names()
