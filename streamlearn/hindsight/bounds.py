@@ -1,6 +1,6 @@
 """Lower bounds on the objective: planes ([Teo07] Lemmas 1 and 5) and dual values.
 
-For slopes a_i and weights c_i of the rows, and g = sum c_i a_i x_i,
+For slopes a_i and weights c_i of the rows, and g = sum c_i a_i x_i + linear,
 
     J(w) >= - sum c_i l*(a_i, y_i) - Psi*(-g)    for every w,
 
@@ -62,7 +62,8 @@ def dual_bound_at(problem: RowProblem, point: LazyPoint) -> float:
     if problem.intercepts:
         change = balance(problem.loss, risk.slope_totals(point))
     g = problem.penalized(risk.dual_gradient(point, change))
-    return dual_value(problem.penalty, g, partial(risk.conjugate, point, change))
+    linear = problem.penalized(problem.linear)
+    return dual_value(problem.penalty, g, linear, partial(risk.conjugate, point, change))
 
 
 def slopes_bound(problem: Problem, slopes: Vector) -> float:
@@ -71,19 +72,24 @@ def slopes_bound(problem: Problem, slopes: Vector) -> float:
     if problem.intercepts:
         slopes = balance(loss, slope_totals(loss, shares, slopes, y)).apply(slopes, y)
     g = problem.penalized(problem.risk.combine_rows((shares * slopes.T).T))
+    linear = problem.penalized(problem.linear)
     return dual_value(
-        problem.penalty, g, lambda scale: conjugate_sum(loss, shares, scale * slopes, y)
+        problem.penalty, g, linear, lambda scale: conjugate_sum(loss, shares, scale * slopes, y)
     )
 
 
-def dual_value(penalty: Penalty, g: Vector, conjugate: Callable[[float], float]) -> float:
+def dual_value(
+    penalty: Penalty, g: Vector, linear: Vector, conjugate: Callable[[float], float]
+) -> float:
     """Return the dual value at slopes, scaled down as far as l1 requires.
 
     g is the sum of c_i a_i x_i at balanced slopes, and `conjugate` the sum of c_i l*(s a_i, y_i)
     for a scale s.
     """
     scales = [1.0] if penalty.l2 > 0.0 else []
-    top = float(np.abs(g).max(initial=0.0))
-    if top > penalty.l1 > 0.0:
-        scales.append(penalty.l1 / top * (1.0 - 1e-15))  # rounding must not exceed l1 either
-    return max(minus_conjugate(penalty, s * g) - conjugate(s) for s in scales or [1.0])
+    if np.abs(g + linear).max(initial=0.0) > penalty.l1 > 0.0:
+        room = penalty.l1 - np.where(g > 0.0, linear, -linear)
+        used = (g != 0.0) & (np.abs(g + linear) > penalty.l1)
+        scale = float((room[used] / np.abs(g[used])).min(initial=1.0))
+        scales.append(scale * (1.0 - 1e-15))  # rounding must not exceed l1 either
+    return max(minus_conjugate(penalty, s * g + linear) - conjugate(s) for s in scales or [1.0])

@@ -74,7 +74,7 @@ class BundleRun:
         self.problem = problem
         self.risk = problem.risk
         self.progress = Progress(problem, method, gap=gap, callback=callback)
-        self.planes = Planes(problem.size, problem.intercepts, problem.lowest)
+        self.planes = Planes(problem.linear, problem.intercepts, problem.lowest)
         self.master = MasterProblem(self.planes, problem.penalty)
         self.w = self._better_start(problem.start(start))
         self.best = self.w

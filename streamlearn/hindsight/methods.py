@@ -38,6 +38,7 @@ class Method:
     losses: str = "every loss"
     penalties: str = "L2"
     needs_rows: bool = False
+    takes_linear: bool = True
 
     def why_unsupported(
         self, loss: AnyLoss, penalty: Penalty, *, fit_intercept: bool, has_rows: bool = True
@@ -55,6 +56,8 @@ class Method:
 
     def why_unsupported_by(self, problem: LinearProblem) -> str | None:
         """Return why this method does not support a problem, or None if it does."""
+        if problem.linear.any() and not self.takes_linear:
+            return f"{self.name} supports no linear part of the risk"
         return self.why_unsupported(
             problem.loss,
             problem.penalty,
@@ -133,6 +136,7 @@ _TABLE = (
         losses="losses of one output",
         penalties="L2 and ElasticNet with l2 > 0",
         needs_rows=True,
+        takes_linear=False,
     ),
     Method(
         "newton",

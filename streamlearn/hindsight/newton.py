@@ -62,7 +62,7 @@ def _descend(
     for iteration in range(max_iter + 1):
         if progress.record(iteration, at.w, at.objective, bound) or iteration == max_iter:
             return
-        g = problem.risk.combine_rows((shares * at.slopes.T).T)
+        g = problem.risk.combine_rows((shares * at.slopes.T).T) + problem.linear
         problem.penalized(g)[:] += l2 * problem.penalized(at.w)
         model = working.model(at.w, g)
         rows.bend(model, at)

@@ -1,7 +1,7 @@
 """The cutting planes of a risk: R(w) >= <a_i, w> + b_i for all i ([Teo07] (6)).
 
 w consists of the penalized coordinates and the unpenalized intercepts, which come last. The first
-plane is the constant `lowest`, the mean of the minima of the losses.
+plane is <linear, w> + lowest: the linear part of the risk, and the mean of the losses' minima.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ KEPT = 60
 class Planes:
     """The slopes a_i (the rows of A), the slopes in the intercepts, the offsets b_i, and A A'."""
 
-    def __init__(self, size: int, intercepts: int, lowest: float) -> None:
-        self.width = size - intercepts
+    def __init__(self, linear: Vector, intercepts: int, lowest: float) -> None:
+        self.width = len(linear) - intercepts
         self.count = 0
         self._A = np.empty((16, self.width))
         self._C = np.empty((16, intercepts))
         self._b = np.empty(16)
         self._products = np.empty((16, 16))
         self._idle = np.zeros(16, dtype=np.intp)
-        self._append(np.zeros(size), lowest)
+        self._append(linear, lowest)
 
     @property
     def slopes(self) -> Vector:
@@ -87,7 +87,7 @@ class Planes:
         if self.count <= KEPT or idle.max() <= IDLE:
             return list(alphas)
         stay = idle <= IDLE
-        stay[0] = True  # the constant plane makes every bound finite
+        stay[0] = True  # the first plane makes every bound finite
         chosen = np.flatnonzero(stay)
         n = len(chosen)
         self._A[:n] = self._A[chosen]

@@ -16,6 +16,7 @@ import scipy.sparse
 from streamlearn.core.integers import integer
 from streamlearn.engine.rows import as_floats, canonical, reject_nonfinite
 from streamlearn.estimators import frames
+from streamlearn.hindsight.bounds import minus_conjugate
 from streamlearn.hindsight.executor import Threads
 from streamlearn.hindsight.labels import encoded_labels
 from streamlearn.hindsight.passes import RowMatrix
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 class Objective:
     """Any convex risk and a penalty: all that methods need that do not use rows.
 
-    The last `intercepts` numbers of w are not penalized. `lowest` is a lower bound on the risk,
-    `known_bound` one on the objective.
+    The last `intercepts` numbers of w are not penalized. The risk may have a linear part,
+    <linear, w>. `lowest` is a lower bound on the rest of it, `known_bound` one on the objective.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Objective:
         self.risk = risk
         self.penalty = penalty
         self.lowest = lowest
+        self.linear: Vector = np.zeros(risk.size)
         self.known_bound = lowest  # Psi is >= 0
         self.size = risk.size
         self.intercepts = intercepts
@@ -178,8 +180,12 @@ class Problem(RowProblem):
         fit_intercept: bool = False,
         threads: int = 1,
         outputs: int | None = None,
+        linear: Vector | None = None,
     ) -> None:
-        """`outputs`: set only if X and y are already validated CSR rows and codes."""
+        """`outputs`: set only if X and y are already validated CSR rows and codes.
+
+        `linear`: the gradient of a linear part of the risk; 0 at intercepts.
+        """
         require_loss(loss)
         self.X = checked_matrix(X) if outputs is None else X
         self.rows, features = self.X.shape
@@ -201,7 +207,7 @@ class Problem(RowProblem):
         )
         self.matrix = shards.shards[0].matrix
         super().__init__(
-            LocalRowRisk(shards),
+            LocalRowRisk(shards, linear),
             loss,
             penalty,
             features=features,
@@ -210,6 +216,9 @@ class Problem(RowProblem):
             lowest=sum(shards.each(RowShard.lowest)),
             fit_intercept=fit_intercept,
         )
+        if linear is not None:
+            self.linear = linear
+            self.known_bound += minus_conjugate(penalty, self.penalized(linear))
 
 
 def row_shards(

@@ -56,6 +56,7 @@ class ScalarRows:
         problem = self.problem
         slopes, curvatures = np.empty(problem.rows), np.empty(problem.rows)
         total = derivatives(self.loss, scores, problem.y, problem.weights, slopes, curvatures)
+        total += inner(problem.linear, w)
         total += problem.penalty.value(problem.penalized(w))
         return NewtonPoint(w, scores, total, slopes, curvatures)
 
@@ -108,7 +109,7 @@ class SoftmaxRows:
     def at(self, w: Vector, scores: Vector) -> NewtonPoint:
         """Evaluate the losses at w, whose scores are known."""
         problem, loss = self.problem, self.loss
-        total = inner(problem.weights, loss.value(scores, problem.y))
+        total = inner(problem.weights, loss.value(scores, problem.y)) + inner(problem.linear, w)
         total += problem.penalty.value(problem.penalized(w))
         p = np.asarray(loss.probability(scores))
         return NewtonPoint(w, scores, total, loss.slope(scores, problem.y), p)

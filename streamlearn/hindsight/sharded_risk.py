@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from streamlearn.hindsight.points import LONGEST, LazyPoint, Segment, numbers
+from streamlearn.hindsight.inner import inner
+from streamlearn.hindsight.points import LONGEST, LazyPoint, ScoreCache, Segment, numbers
 from streamlearn.hindsight.row_shard import RowShard
 from streamlearn.hindsight.scored_shard import ScoredShard
 
@@ -82,13 +83,44 @@ class RowRisk(ShardedRisk[RowShard]):
 
 
 class LocalRowRisk(RowRisk):
-    """The same over rows in this process, which also exposes what belongs to single rows."""
+    """The same over rows in this process, which also exposes what belongs to single rows.
 
-    def __init__(self, executor: Threads[RowShard]) -> None:
+    <linear, w> is a part of the risk, but not of what is said of rows: scores, slopes and
+    conjugates.
+    """
+
+    def __init__(self, executor: Threads[RowShard], linear: Vector | None = None) -> None:
         super().__init__(executor, executor.shards[0].size)
+        self._linear = linear
+        self._linear_values = ScoreCache(self._linear_value)
         self.rows = sum(shard.rows for shard in executor.shards)
         self._ends = np.cumsum([shard.rows for shard in executor.shards])[:-1]
         self._local = executor
+
+    def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
+        """Return the value at w and a subgradient there."""
+        value, gradient = super().value_and_gradient(w)
+        if self._linear is None:
+            return value, gradient
+        return value + inner(self._linear, w), gradient + self._linear
+
+    def value_and_gradient_at(self, point: LazyPoint) -> tuple[float, Vector]:
+        """Return the value at a point and a subgradient there; half a pass if it has scores."""
+        value, gradient = super().value_and_gradient_at(point)
+        if self._linear is None:
+            return value, gradient
+        return value + float(self._linear_values.at(point)[0]), gradient + self._linear
+
+    def value_and_rise(self, segment: Segment) -> tuple[float, float]:
+        """Return the value on a segment, and its derivative in the step; no pass."""
+        value, rise = super().value_and_rise(segment)
+        if self._linear is None:
+            return value, rise
+        a, b = (float(self._linear_values.at(one)[0]) for one in (segment.start, segment.end))
+        return value + a + segment.step * (b - a), rise + b - a
+
+    def _linear_value(self, w: Vector) -> Vector:
+        return np.zeros(1) if self._linear is None else np.array([inner(self._linear, w)])
 
     def scores(self, w: Vector) -> Vector:
         """Return the score of every row."""

@@ -79,7 +79,7 @@ def filled(count: int, size: int, intercepts: int, seed: int = 0) -> Planes:
     X = random.normal(size=(50, size))
     X[:, size - intercepts :] = 1.0
     y = np.sign(X[:, 0] + 0.4 + random.normal(size=50))
-    planes = Planes(size, intercepts, 0.0)
+    planes = Planes(np.zeros(size), intercepts, 0.0)
     for _ in range(count):
         w = random.normal(size=size)
         margin = 1 - y * (X @ w)
