@@ -11,7 +11,7 @@ several seeds, in percent of the progressive loss. The bracket should be at most
 estimate within 1%, and the truth inside for 19 of 20 seeds. Where the sample cannot say so much,
 the regret is unknown. "by chance" is how wide the bracket would be if the best fixed model were
 known and only its loss had to be estimated from a tenth of the events: four standard errors with
-the cells of the learner's scores.
+the cells of the learner's scores and its tangents.
 
 A tracker must at least sum the loss of every event. A logistic loss, an exp and a log1p (column
 "bare loss": a loop over its values), would be 15% of a row of 14 features of Pegasos or dual
@@ -26,7 +26,7 @@ import argparse
 import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import FunctionType
@@ -39,6 +39,7 @@ from benchmarks import data
 from streamlearn.regret.comparator import costs, sample_from_snapshot
 from streamlearn.regret.findings import STDERRS
 from streamlearn.regret.strata import Strata
+from streamlearn.regret.tangents import Tangents
 
 L, P, R = sl.losses, sl.penalties, sl.rules
 MEMORY = 500_000  # bytes; about 10,000 events
@@ -203,12 +204,16 @@ def tracked(make: Callable[[], Any], X: Any, y: Any, memory: int | None, seed: i
 def by_chance(ledger: Any) -> float:
     """Return the width of a bracket of the known best model's objective on a tenth of the events.
 
-    The cells of the learner's scores explain a part, as in the estimates.
+    The cells of the learner's scores and its tangents explain a part, as in the estimates.
     """
     best, sums = ledger.findings.minimum.solution, ledger.sums
     snapshot = ledger.shared.reservoir.snapshot()
     sample = sample_from_snapshot(snapshot, sums.events, ledger.task, best.w.shape[-1])
-    strata = Strata(sums.cells.samples()[1], sample.weights, sums.cell_weights())
+    _, cells, slopes = sums.cells.samples()
+    strata = Strata(cells, sample.weights, sums.cell_weights())
+    columns = sample.X.shape[1]
+    tangents = Tangents.of(slopes, sums.gradient_sum(), columns, ledger.intercept)
+    sample = replace(sample, tangents=tangents)
     error = strata.error(costs(sample, ledger.task, best).losses)
     return float(2.0 * STDERRS * error * np.sqrt(10.0 * (1.0 - 0.1)))
 

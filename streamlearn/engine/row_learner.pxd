@@ -72,4 +72,6 @@ cdef inline void learn_watched(
     if scores != NULL:
         memcpy(scores, learner.watcher.scores, learner.outputs * sizeof(double))
     if not learner.diverged and weight > 0.0:
+        if learner.features > learner.watcher.gradient_room:
+            learner.watcher.grow_gradient(learner.features)
         learner.watcher.record_event(row, y, weight, learner.outputs, penalty, learner.slope)

@@ -25,6 +25,13 @@ cdef class Watcher:
     cdef void process(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil:
         """Process the pending events, at least `process_at` and at most MAX_PENDING."""
 
+    cdef void grow_gradient(self, Py_ssize_t features) noexcept nogil:
+        """Make room for so many features in `gradient`."""
+
+    cdef double slope_at(self, double score, double label) noexcept nogil:
+        """Return the slope of the loss at a score."""
+        return 0.0
+
     cdef void corrected(self) noexcept nogil:
         """Handle a change of the weights without a new event."""
 

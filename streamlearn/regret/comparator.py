@@ -12,7 +12,7 @@ import scipy.sparse
 from streamlearn.hindsight import Problem
 from streamlearn.hindsight.auto import auto, supporting_methods
 from streamlearn.losses import Loss, VectorLoss
-from streamlearn.penalties import L2, Penalty, Zero
+from streamlearn.penalties import L2, ElasticNet, Penalty, Zero
 from streamlearn.regret.reservoir import gather_rows
 
 if TYPE_CHECKING:
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from streamlearn.core.arrays import Array
     from streamlearn.hindsight import Solution, Step
     from streamlearn.regret.strata import Strata
+    from streamlearn.regret.tangents import Tangents
 
 # Without a penalty the best fixed model may be infinitely large. It pays 1/2 |u|^2 once for the
 # whole stream, as with a standard normal prior of its weights.
 PRIOR = 1.0
+WEAK = 0.001  # in its place, with l1
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Sample:
     """Rows of a stream of `events` events: all, or a uniform sample.
 
     The rows before each of `ends` are a uniform sample too; the last end is that of all rows.
-    strata: how the rows are distributed, and all events.
+    strata: how the rows are distributed, and all events. tangents: of a learner.
     """
 
     X: Any
@@ -60,6 +62,7 @@ class Sample:
     positions: Array
     ends: list[int]
     strata: Strata | None = None
+    tangents: Tangents | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -87,6 +90,7 @@ class Sample:
             self.positions[rows],
             [stop - start],
             None if self.strata is None else self.strata.part(rows),
+            None if self.tangents is None else self.tangents.part(rows),
         )
 
 
@@ -103,20 +107,31 @@ def sample_from_snapshot(
 
 
 def hindsight_problem(sample: Sample, task: ComparatorTask) -> Problem:
-    """Return the mean problem: its objective times the weight of the rows is their sum."""
+    """Return the mean problem: its objective times the weight of the rows is their sum.
+
+    With tangents this sum is that of the rows without a constant.
+    """
     share = len(sample) / float(sample.weights.sum())
     X = sample.X
     # The solvers accept slots in any order.
     index = X.indices if X.indices.dtype == np.int32 else X.indices.astype(np.int64, copy=False)
     X = scipy.sparse.csr_array((X.data, index, X.indptr), shape=X.shape)
+    penalty, linear = scaled(task.charge(sample.events), share), None
+    if sample.tangents is not None:
+        part = len(sample) / sample.events
+        linear = sample.tangents.linear(X, sample.weights, part, penalty)
+        linear = np.append(linear, np.zeros(int(task.intercept == "free")))
+        if penalty.l1 > 0.0 == penalty.l2:  # alone it may be weaker than the linear term
+            penalty = ElasticNet(penalty.l1, WEAK / sample.events)
     return Problem(
         X,
         np.ascontiguousarray(sample.y),
         task.loss,
-        scaled(task.charge(sample.events), share),
+        penalty,
         weights=sample.weights,
         fit_intercept=task.intercept == "free",
         outputs=task.outputs,
+        linear=linear,
     )
 
 
@@ -217,7 +232,10 @@ def minimum_of(solution: Solution, rows: int, weight: float, budget: Budget) -> 
 
 @dataclass(frozen=True)
 class FixedCosts:
-    """What fixed weights pay: the losses at the rows of a sample, and Psi at each event."""
+    """What fixed weights pay: the losses at the rows of a sample, and Psi at each event.
+
+    With tangents, the losses are what is above them, and their sum is in the charge.
+    """
 
     losses: Array
     charge: float
@@ -227,5 +245,12 @@ def costs(sample: Sample, task: ComparatorTask, u: Any) -> FixedCosts:
     """Return what fixed weights, a Solution, pay at each row."""
     problem = hindsight_problem(sample, task)
     w = problem.start(u)
-    losses = np.asarray(task.loss.value(problem.risk.scores(w), sample.y))
-    return FixedCosts(losses, task.charge(sample.events).value(problem.penalized(w)))
+    scores = problem.risk.scores(w)
+    losses = np.asarray(task.loss.value(scores, sample.y))
+    weights = problem.penalized(w)
+    charge = task.charge(sample.events).value(weights)
+    if sample.tangents is not None:
+        free = w[len(weights) :].sum()
+        losses = sample.tangents.above(losses, scores - free)
+        charge += sample.tangents.sum(weights) / sample.events
+    return FixedCosts(losses, charge)

@@ -13,6 +13,8 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from streamlearn.regret.all_events import minimize_shards
 from streamlearn.regret.comparator import (
     Budget,
@@ -25,6 +27,7 @@ from streamlearn.regret.comparator import (
 from streamlearn.regret.findings import Findings, SampledCosts, findings_of_all
 from streamlearn.regret.nested import Nested, solved
 from streamlearn.regret.strata import Strata
+from streamlearn.regret.tangents import Tangents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -97,7 +100,7 @@ class Comparison:
             return
         if events < GROWTH * self.solved_at and time.monotonic() < self._due:
             return
-        work = self._prepared()
+        work = self.prepared()
         self._thread = threading.Thread(
             target=self._solve_in_background,
             args=(work, gap, seconds, share),
@@ -125,7 +128,7 @@ class Comparison:
         self._yield.set()
         try:
             with self.shared.solving:
-                self._solve(self._prepared(), gap, Budget(seconds))
+                self._solve(self.prepared(), gap, Budget(seconds))
         finally:
             self._yield.clear()
 
@@ -163,7 +166,7 @@ class Comparison:
         if self._thread is not None:
             self._thread.join()
 
-    def _prepared(self) -> Work:
+    def prepared(self) -> Work:
         """Collect what a solve needs, which is fast."""
         shared = self.shared
         return Work(
@@ -184,9 +187,7 @@ class Comparison:
             return
         if not sample.complete:
             gap = max(gap, COARSE * abs(work.members[0].progressive_loss) / work.weight)
-            strata = work.strata(sample)
-            weights = strata.calibrated() * (len(sample) / sample.events)
-            sample = replace(sample, weights=weights, strata=strata)
+            sample = work.explained(sample)
         nested: Nested | None = None
         for found in solved(sample, work.task, self.best, gap=gap, budget=budget):
             unknown = any(one is None or one.regret is None for one in self.findings)
@@ -215,13 +216,29 @@ class Work:
     members: list[ComparedLearner]
     memory_bytes: int | None
 
-    def strata(self, sample: Sample) -> Strata:
-        """Return the strata by the scores of the best learner of all events; one without any."""
+    def explained(self, sample: Sample) -> Sample:
+        """Return the sample with strata by the scores of the best learner, and its tangents.
+
+        These are in one stratum, and without tangents, if no learner has all events.
+        """
         whole = (self.events, self.weight)
         members = [one for one in self.members if (one.events, one.weight) == whole]
         best = min(members, key=lambda one: one.progressive_loss, default=None)
-        found = None if best is None else best.strata_of(sample)
-        return found or Strata.single(sample.weights, self.weight)
+        at = None if best is None else best.places_of(sample.positions)
+        strata, tangents = Strata.single(sample.weights, self.weight), None
+        if best is not None and at is not None:
+            strata = Strata(best.cells[at], sample.weights, best.cell_weights)
+            if best.gradient is not None and self._is_useful(best, sample, strata):
+                columns, intercept = sample.X.shape[1], self.task.intercept
+                tangents = Tangents.of(best.slopes[at], best.gradient, columns, intercept)
+        weights = strata.calibrated() * (len(sample) / sample.events)
+        return replace(sample, weights=weights, strata=strata, tangents=tangents)
+
+    def _is_useful(self, learner: ComparedLearner, sample: Sample, strata: Strata) -> bool:
+        """Return whether a learner is better than zero weights, far from which are its slopes."""
+        loss = self.task.loss
+        zero = np.asarray(loss.value(np.zeros(len(sample)), sample.y))
+        return learner.progressive_loss < float(strata.calibrated() @ zero)
 
     def sample(self) -> Sample:
         """Read the rows, and release the snapshot."""

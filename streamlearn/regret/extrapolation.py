@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 
 SETTLED = 0.5  # the decay of a well-determined fit
-SMALLEST, LARGEST = 0.25, 0.98
+LARGEST = 0.98
 
 
 def growth(decay: float, doublings: float) -> float:
@@ -35,8 +35,8 @@ def growth(decay: float, doublings: float) -> float:
 class Correction:
     """What to add to the minimum over n of N events, scaled by N / n.
 
-    The growth goes on falling as it does now, or as that of a well-determined fit: `least` is the
-    smaller and `most` the larger correction.
+    The growth goes on falling as that of a well-determined fit, which is `least`, or as slowly as
+    it does now: `most`.
     """
 
     least: float
@@ -57,6 +57,5 @@ def correction(excess: float, earlier: float | None, rows: int, events: float) -
     if earlier is None or earlier <= 0.0:
         decay = SETTLED if excess <= 0.0 else LARGEST
     else:
-        decay = min(max(excess / earlier, SMALLEST), LARGEST)
-    least, most = sorted((growth(decay, doublings), growth(SETTLED, doublings)))
-    return Correction(scale * least, scale * most)
+        decay = min(max(excess / earlier, SETTLED), LARGEST)
+    return Correction(scale * growth(SETTLED, doublings), scale * growth(decay, doublings))

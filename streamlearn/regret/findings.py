@@ -109,6 +109,10 @@ class SampledCosts:
                 reason = too_small(member, FEW, len(self.sample), self.memory_bytes)
             return Findings(**common, why_unknown=reason)
         n = nested.minimum.rows
+        size = abs(member.objective)
+        if N / n * nested.excess < -0.5 * DOUBT * size:  # a minimum that falls with more events
+            reason = too_small(member, 2 * n, n, self.memory_bytes) if nested.last else MORE_TIME
+            return Findings(**common, why_unknown=reason)
         fixed = correction(nested.excess, nested.earlier, n, N)
         inside = N / n * nested.minimum.value
         stderr = math.hypot(self._error_inside(), member.stderr)
@@ -120,7 +124,6 @@ class SampledCosts:
         high = max(low, high)
         regret = min(max(seen - fixed.middle, low), high)
         stderr = math.hypot(stderr, noise * fixed.middle)
-        size = abs(member.objective)
         doubt = 0.5 * (fixed.most - fixed.least)
         allowed = max(WIDEST * size, WIDEST_OF_REGRET * abs(regret))
         if not (high - low <= allowed and doubt <= DOUBT * size):
@@ -142,16 +145,15 @@ class SampledCosts:
     def _error_inside(self) -> float:
         """Return the standard error of the minimum over the solved rows, scaled to the stream.
 
-        It is that of the mean of the models of both halves, each at the rows of the other.
+        It is that of the losses of the models of both halves, each at the rows of the other.
         """
         rows, N = self.nested.minimum.rows, self.sample.events
         strata = self.strata.part(slice(rows))
         if rows < len(self.sample):  # whose weights are those of the whole sample
             strata = Strata.single(strata.weights, self.weight)
-        errors = [
-            strata.without(own).error(np.delete(paid.losses, own)) for own, paid in self.halves
-        ]
-        return 0.5 * math.hypot(*errors) * math.sqrt(max(0.0, 1.0 - rows / N))
+        (first, paid_by_first), (second, paid_by_second) = self.halves
+        losses = np.concatenate([paid_by_second.losses[first], paid_by_first.losses[second]])
+        return strata.error(losses) * math.sqrt(max(0.0, 1.0 - rows / N))
 
     def _noise(self) -> float:
         """Return the standard error of the excess, half a sum of weighted chi-squares.

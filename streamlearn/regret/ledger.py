@@ -135,7 +135,8 @@ class Ledger:
         """Return what a solve needs to know now."""
         sums = self.sums
         penalties, stderr, exact = sums.penalty_estimate()
-        positions, cells = sums.cells.samples()
+        positions, cells, slopes = sums.cells.samples()
+        full = self.shared.reservoir.full
         return ComparedLearner(
             objective=sums.progressive_loss + penalties,
             progressive_loss=sums.progressive_loss,
@@ -145,8 +146,10 @@ class Ledger:
             weight=sums.weight,
             positions=positions,
             cells=cells,
+            slopes=slopes,
             cell_weights=sums.cell_weights(),
-            candidate=self.read_weights() if self.shared.reservoir.full else None,
+            gradient=sums.gradient_sum() if full else None,
+            candidate=self.read_weights() if full else None,
         )
 
     # -- the comparator ---------------------------------------------------------------------------

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlearn.regret.strata import Strata
-
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from streamlearn.core.arrays import Array
-    from streamlearn.regret.comparator import Sample
 
 
 @dataclass(frozen=True)
@@ -34,14 +33,14 @@ class ComparedLearner:
     weight: float
     positions: Array  # of sampled events
     cells: Array  # of the scores there
+    slopes: Array  # of the losses there
     cell_weights: Array  # of all events
+    gradient: Array | None  # see `ProgressiveSums.gradient_sum`
     candidate: FixedModel | None
 
-    def strata_of(self, sample: Sample) -> Strata | None:
-        """Return the strata of the rows of a sample; None if it was not given some of them."""
-        at = np.searchsorted(self.positions, sample.positions)
+    def places_of(self, positions: Array) -> NDArray[np.intp] | None:
+        """Return where these positions are among those here; None if some are not."""
+        at = np.searchsorted(self.positions, positions)
         if at.max(initial=0) >= len(self.positions):
             return None
-        if not np.array_equal(self.positions[at], sample.positions):
-            return None
-        return Strata(self.cells[at], sample.weights, self.cell_weights)
+        return at if np.array_equal(self.positions[at], positions) else None

@@ -22,6 +22,7 @@ cdef class ProgressiveSums(Watcher):
     cdef readonly bint joined
     cdef readonly object loss
     cdef bint scalar
+    cdef object gradient_array
     cdef readonly Py_ssize_t outputs
     # without the events that are only pending
     cdef double past, weight_past, penalty_past
@@ -35,6 +36,7 @@ cdef class ProgressiveSums(Watcher):
     cdef public RowLearner learner
     cdef public object read_penalty
     cdef int64_t position(self, Py_ssize_t pending) noexcept nogil
+    cdef int use_gradient(self, gradient) except -1
     cdef void add_value(self, double value) noexcept nogil
     cdef int next_process_at(self) noexcept nogil
     cdef double pending_weight(self) noexcept nogil

@@ -29,7 +29,8 @@ cdef class ProgressiveSums(Watcher):
     `read_penalty` for penalties other than l1 and l2. `penalized`: whether Psi is not 0.
 
     Learners of the same events share a reservoir. One of them `records` the events; each keeps its
-    own scores, before learning, of the sampled events, as cells.
+    own scores, before learning, of the sampled events, as cells, and the slopes of the loss there.
+    The sum of the tangents of all losses at these scores is kept, if slopes are bounded.
 
     Several processes that learn parts of a stream `begin` with positions of their own, and what
     they return as their `part` can `join` the sums of the whole.
@@ -47,6 +48,40 @@ cdef class ProgressiveSums(Watcher):
         self.reservoir = reservoir
         self.records = records
         self.cells = ScoreCells(loss, reservoir)
+        if has_bounded_slopes(loss):
+            self.use_gradient(np.zeros(1))
+
+    cdef int use_gradient(self, gradient) except -1:
+        self.gradient_array = gradient
+        self.gradient = <double*>at(gradient)
+        self.gradient_room = len(gradient) - 1
+        return 0
+
+    cdef void grow_gradient(self, Py_ssize_t features) noexcept nogil:
+        if self.gradient == NULL:
+            self.gradient_room = max(self.gradient_room, features)
+        if features <= self.gradient_room:
+            return
+        with gil:
+            try:
+                wide = np.zeros(max(features, 2 * self.gradient_room) + 1)
+                wide[: len(self.gradient_array)] = self.gradient_array
+                self.use_gradient(wide)
+            except MemoryError:
+                self.reservoir.failed, self.gradient, self.gradient_room = True, NULL, features
+
+    cdef double slope_at(self, double score, double label) noexcept nogil:
+        return (<Loss>self.loss).slope_at(score, label)
+
+    def gradient_sum(self):
+        """Return the sum of weight * slope * row over all events, the intercept first; or None.
+
+        It ends with the last number that is not 0.
+        """
+        if self.gradient == NULL:
+            return None
+        used = np.flatnonzero(self.gradient_array)
+        return self.gradient_array[: used[-1] + 1 if len(used) else 1].copy()
 
     cdef void process(self, Row* row, const double* y, Py_ssize_t outputs) noexcept nogil:
         cdef int few = self.losses.last.n
@@ -64,7 +99,7 @@ cdef class ProgressiveSums(Watcher):
         if self.reservoir.has(place):
             if self.records:
                 self.reservoir.record(place, row, y, weight)
-            self.cells.sample(place, cell)
+            self.cells.sample(place, cell, self.losses.last.slope[few - 1])
         if not self.needs_penalty and self.past + few >= self.next_penalty_read:
             self.sample_penalty()
         if not self.scalar:
@@ -209,6 +244,7 @@ cdef class ProgressiveSums(Watcher):
         cdef bint good
         cdef Row row
         self.make_room(max(k, self.score_room))
+        self.grow_gradient(<Py_ssize_t>slots[: starts[n]].max(initial=-1) + 1)
         with nogil:
             for i in range(n):
                 good = share[i] > 0.0
@@ -234,6 +270,8 @@ cdef class ProgressiveSums(Watcher):
         if self.records:
             self.reservoir.swap_classes()
         self.cells.swap_classes()
+        if self.gradient != NULL:
+            self.gradient_array *= -1.0
         for i in range(last.n):
             last.score[i], last.label[i] = -last.score[i], -last.label[i]
             last.slope[i] = -last.slope[i]
@@ -260,6 +298,8 @@ cdef class ProgressiveSums(Watcher):
         self.needs_penalty = self.penalized
         self.next_penalty_read = 0.0 if self.penalized else INFINITY
         self.cells.begin()
+        if self.gradient != NULL:
+            self.gradient_array[:] = 0.0
         if self.penalized:
             self.set_penalty(self.known_penalty())
 
@@ -271,7 +311,7 @@ cdef class ProgressiveSums(Watcher):
             "weight": self.weight,
             "outputs": self.outputs, "loss": self.progressive_loss, "penalty": total,
             "stderr": stderr, "exact": exact, "samples": list(self.cells.current_samples()),
-            "cells": self.cell_weights(),
+            "cells": self.cell_weights(), "gradient": nonzeros_of(self.gradient_sum()),
         }
 
     def join(self, parts):
@@ -288,6 +328,10 @@ cdef class ProgressiveSums(Watcher):
             self.penalty_past += part["events"]
             self.weight_past += part["weight"]
             self.outputs = max(self.outputs, part["outputs"])
+            if self.gradient != NULL:
+                places, values = part["gradient"]
+                self.grow_gradient(<Py_ssize_t>places.max(initial=0))
+                self.gradient_array[places] += values
         self.cells.join([part["cells"] for part in parts], [part["samples"] for part in parts])
         self.first, self.stride = place - <int64_t>self.events, 1
         self.joined, self.process_at = True, 0
@@ -357,6 +401,7 @@ cdef class ProgressiveSums(Watcher):
             ],
             "cells": self.cells.weight_of_each(),
             "samples": list(self.cells.current_samples()),
+            "gradient": self.gradient_sum(),
         }
 
     def restore(self, state):
@@ -370,8 +415,24 @@ cdef class ProgressiveSums(Watcher):
             add_pending(&self.losses, score, label, weight, slope)
             self.needs_penalty = penalty == penalty  # no NaN: known
         self.cells.restore(state["cells"], *state["samples"])
+        if self.gradient != NULL:
+            self.use_gradient(np.append(state["gradient"], 0.0))
         self.process_at = 0
         (
             self.penalty_sum, self.penalty_rest, self.penalty_variance, self.penalty,
             self.penalty_change, self.penalty_past, self.next_penalty_read, self.exact,
         ) = state["penalty"]
+
+
+def has_bounded_slopes(loss):
+    """Return whether slopes of this loss are bounded: then its conjugate is infinite far away."""
+    far = np.array([-1e100, 1e100])
+    return isinstance(loss, Loss) and bool(np.isinf(loss.conjugate(far, np.ones(2))).all())
+
+
+def nonzeros_of(array):
+    """Return the indices and values of the numbers that are not 0."""
+    if array is None:
+        return None
+    places = np.flatnonzero(array)
+    return places, array[places]

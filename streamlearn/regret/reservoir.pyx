@@ -22,7 +22,7 @@ import numpy as np
 
 cdef enum:
     SEGMENT = 1 << 19  # bytes
-    CELL_BYTES = 10  # of the cell of a learner's score, with its position
+    CELL_BYTES = 14  # of the cell and the slope of a learner's score, with its position
     SLACK = 8  # bytes that may be written after a row
     # how the values of a row are stored
     ONES = 0

@@ -27,14 +27,15 @@ cdef class ScoreCells:
     cdef Reservoir reservoir
     cdef bint of_residuals
     cdef double weights[CELLS]
-    # the cells of the sampled events: `sampled` of them, with their positions
-    cdef object place_array, cell_array
+    # the cells of the sampled events and slopes there: `sampled` of them, with their positions
+    cdef object place_array, cell_array, slope_array
     cdef int64_t* places
     cdef uint16_t* cells
+    cdef float* slopes
     cdef Py_ssize_t sampled, room
     cdef uint16_t cell_at(self, const PendingEvents* events, int i) noexcept nogil
     cdef void add(self, uint16_t cell, double weight) noexcept nogil
     cdef void count(self, const PendingEvents* events) noexcept nogil
-    cdef void sample(self, int64_t place, uint16_t cell) noexcept nogil
+    cdef void sample(self, int64_t place, uint16_t cell, double slope) noexcept nogil
     cdef int make_room(self) except -1
-    cdef int use_samples(self, places, cells) except -1
+    cdef int use_samples(self, places, cells, slopes) except -1

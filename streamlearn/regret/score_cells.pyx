@@ -19,7 +19,10 @@ from streamlearn.regret.reservoir import keys_of
 
 @cython.final
 cdef class ScoreCells:
-    """The weight of all events in each cell of scores, and the cells of the events in a sample."""
+    """The weight of all events in each cell of scores.
+
+    It also has the cells of the events in a sample, and the slopes of the loss at their scores.
+    """
 
     def __init__(self, loss, reservoir):
         self.reservoir = reservoir
@@ -28,14 +31,15 @@ cdef class ScoreCells:
 
     def begin(self):
         """Forget all events."""
-        self.restore(np.zeros(CELLS), np.empty(0, np.int64), np.empty(0, np.uint16))
+        none = np.empty(0)
+        self.restore(np.zeros(CELLS), none, none, none)
 
-    def restore(self, weights, places, cells):
-        """Resume from the weights of cells, and the cells of a sample."""
+    def restore(self, weights, places, cells, slopes):
+        """Resume from the weights of cells, and the cells and slopes of a sample."""
         cdef int i
         for i in range(CELLS):
             self.weights[i] = weights[i]
-        self.use_samples(places, cells)
+        self.use_samples(places, cells, slopes)
 
     cdef uint16_t cell_at(self, const PendingEvents* events, int i) noexcept nogil:
         """Return the cell of an event."""
@@ -53,8 +57,8 @@ cdef class ScoreCells:
         for i in range(events.n):
             self.weights[self.cell_at(events, i)] += events.weight[i]
 
-    cdef void sample(self, int64_t place, uint16_t cell) noexcept nogil:
-        """Keep the cell of an event that is in the sample."""
+    cdef void sample(self, int64_t place, uint16_t cell, double slope) noexcept nogil:
+        """Keep the cell of an event that is in the sample, and the slope there."""
         if self.sampled == self.room:
             with gil:
                 try:
@@ -63,37 +67,41 @@ cdef class ScoreCells:
                     self.reservoir.failed = True
                     return
         self.places[self.sampled], self.cells[self.sampled] = place, cell
+        self.slopes[self.sampled] = <float>slope
         self.sampled += 1
 
     cdef int make_room(self) except -1:
         """Drop the cells of events that have left the sample, and get more memory if needed."""
         # Not in `sample`, which would need the GIL for its variables at every call.
-        places, cells = self.current_samples()
-        self.use_samples(places, cells)
+        places, cells, slopes = self.current_samples()
+        self.use_samples(places, cells, slopes)
         return 0
 
-    cdef int use_samples(self, places, cells) except -1:
+    cdef int use_samples(self, places, cells, slopes) except -1:
         cdef Py_ssize_t n = len(places), more = n // 4 if self.reservoir.full else n
         cdef Py_ssize_t room = max(n + more, 1024)
         # New arrays, because the previous ones may be in use as a snapshot.
         self.place_array, self.cell_array = np.empty(room, np.int64), np.empty(room, np.uint16)
-        self.place_array[:n], self.cell_array[:n] = places, cells
+        self.slope_array = np.empty(room, np.float32)
+        self.place_array[:n], self.cell_array[:n], self.slope_array[:n] = places, cells, slopes
         self.places = <int64_t*>at(self.place_array)
         self.cells = <uint16_t*>at(self.cell_array)
+        self.slopes = <float*>at(self.slope_array)
         self.sampled, self.room = n, room
         return 0
 
     def current_samples(self):
-        """Return the positions in the sample and the cells there."""
-        places, cells = self.samples()
+        """Return the positions in the sample, and the cells and slopes there."""
+        samples = self.samples()
         if not self.reservoir.full:
-            return places, cells
-        kept = keys_of(places, self.reservoir.seed) <= np.uint64(self.reservoir.threshold)
-        return places[kept], cells[kept]
+            return samples
+        kept = keys_of(samples[0], self.reservoir.seed) <= np.uint64(self.reservoir.threshold)
+        return tuple([one[kept] for one in samples])
 
     def samples(self):
-        """Return positions and the cells there; all of the sample, and maybe others."""
-        return self.place_array[:self.sampled], self.cell_array[:self.sampled]
+        """Return positions, the cells and slopes there; all of the sample, and maybe others."""
+        n = self.sampled
+        return self.place_array[:n], self.cell_array[:n], self.slope_array[:n]
 
     def weight_of_each(self):
         """Return the weight of all events in each cell."""
@@ -101,16 +109,16 @@ cdef class ScoreCells:
 
     def swap_classes(self):
         """Swap the two classes: scores and labels change their signs."""
-        places, cells = self.samples()
-        self.restore(self.weight_of_each()[np.arange(CELLS) ^ 3], places, cells ^ 3)
+        places, cells, slopes = self.samples()
+        self.restore(self.weight_of_each()[np.arange(CELLS) ^ 3], places, cells ^ 3, -slopes)
 
     def join(self, weights, samples):
-        """Add the weights of cells, and the cells of samples, of other events."""
+        """Add the weights of cells, and samples, of other events."""
         cdef int i
         for part in weights:
             for i in range(CELLS):
                 self.weights[i] += part[i]
-        places, cells = zip(self.current_samples(), *samples)
-        new = np.concatenate(places)
-        order = np.argsort(new, kind="stable")
-        self.use_samples(new[order], np.concatenate(cells)[order])
+        samples = [self.current_samples(), *samples]
+        places, cells, slopes = (np.concatenate(parts) for parts in zip(*samples))
+        order = np.argsort(places, kind="stable")
+        self.use_samples(places[order], cells[order], slopes[order])

@@ -91,7 +91,7 @@ def test_the_sample_of_all_workers_is_one(monkeypatch: pytest.MonkeyPatch) -> No
     assert 20 < len(rows["positions"]) < owner.counts.learned / 2
     assert len(set(rows["positions"].tolist())) == len(rows["positions"])
     for ledger in ledgers:
-        places, cells = ledger.sums.cells.current_samples()
+        places, cells, _ = ledger.sums.cells.current_samples()
         assert np.all(np.diff(places) > 0)
         assert set(rows["positions"].tolist()) <= set(places.tolist())
         weights = ledger.sums.cell_weights()

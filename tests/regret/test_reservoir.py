@@ -130,7 +130,7 @@ def test_a_snapshot_does_not_change() -> None:
     reservoir = Reservoir(10_000, 1)
     sums = observed(reservoir, 500)
     snapshot = reservoir.snapshot()
-    places, cells = sums.cells.samples()
+    places, cells, _ = sums.cells.samples()
     before, kept = gather_rows(snapshot), (places.copy(), cells.copy())
     observed(reservoir, 5000, 500, sums)
     after = gather_rows(snapshot)

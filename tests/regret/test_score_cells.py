@@ -98,7 +98,7 @@ def test_the_sign_of_the_first_class_may_turn_out_later(names: tuple[int, int]) 
     weights, sums = tracker.ledger.sums.cell_weights(), tracker.ledger.sums
     positive = tracker.estimator.labels[1]  # type: ignore[union-attr]
     assert weights[1::2].sum() == np.count_nonzero(labels == positive)
-    places, cells = sums.cells.current_samples()
+    places, cells, _ = sums.cells.current_samples()
     np.testing.assert_array_equal(cells % 2 == 1, labels[places] == positive)
 
 
