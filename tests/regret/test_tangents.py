@@ -13,6 +13,7 @@ from streamlearn.regret import Tracker
 from streamlearn.regret.comparator import costs
 from streamlearn.regret.findings import outside
 from streamlearn.regret.member import FixedModel
+from streamlearn.regret.tangents import Tangents
 
 L, P, R = sl.losses, sl.penalties, sl.rules
 N, FEATURES = 3_000, 12
@@ -102,6 +103,18 @@ def test_sums_resume_and_join() -> None:
     part.learn_rows(X[1_000:], y[1_000:], w[1_000:])
     first.ledger.join([part.ledger.part()])
     np.testing.assert_allclose(summed(first), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_tangents_and_what_is_above_add_up() -> None:
+    X, y, w = data(7)
+    tracker = Tracker(sl.LinearClassifier(), None, 0)
+    tracker.learn_rows(X, y, w)
+    slopes = tracker.ledger.sums.cells.samples()[2]
+    tangents = Tangents.of(slopes, summed(tracker), FEATURES, "free")
+    u = np.random.default_rng(8).normal(size=FEATURES)
+    losses = np.asarray(L.Logistic().value(X @ u, y))
+    total = float(w @ tangents.above(losses, X @ u)) + tangents.sum(u)
+    assert total == pytest.approx(float(w @ losses), rel=1e-5)
 
 
 @pytest.mark.parametrize("intercept", ["none", "free", "inside"])
