@@ -6,6 +6,7 @@ import io
 import random
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from streamlearn.daemon.process.log import Log
 from streamlearn.errors import FleetError, SourceError, SourceUnreachableError
 from streamlearn.fleet.packed_batch import PackedBatch
 from streamlearn.fleet.reader_pool import ReaderPool
-from streamlearn.fleet.remote_reader import Fetched
+from streamlearn.fleet.remote_reader import Fetched, RemoteReader
 from streamlearn.kafka.reader import OutOfRangeError
 from streamlearn.stream import Events, Partition
 from streamlearn.stream.packed_rows import PackedRows
@@ -188,3 +189,18 @@ def test_without_readers_ray_is_not_imported() -> None:
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.stdout.strip() == "False", run.stderr
+
+
+def test_a_gap_is_that_of_an_assignment(monkeypatch: pytest.MonkeyPatch) -> None:
+    where, gap = Partition("t"), OutOfRangeError(Partition("t"), "gone")
+
+    def poll(*_: Any) -> Any:
+        raise gap
+
+    reader = RemoteReader()
+    live: Any = SimpleNamespace(poll=poll, assign=lambda _: None)
+    monkeypatch.setattr(reader, "_reader", live)
+    for generation in (3, 4):
+        reader.assign({where: (17, generation)})
+        found = reader.fetch(0.1, 10)
+        assert (found.error, found.generation, found.batches) == (gap, generation, [])

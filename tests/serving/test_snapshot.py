@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import shutil
 import threading
 from concurrent.futures import Executor, Future
@@ -177,6 +178,27 @@ def test_nothing_is_published_of_what_learned_nothing(
         publisher.on_tick(status)
     publisher.on_end()
     assert sorted(entry.events for entry in directory.entries(tmp_path)) == [0, 1]
+
+
+def test_versions_are_published_while_it_learns(tmp_path: Path) -> None:
+    loop, status = make_loop(None, ShuffledSource(1, 2000)), Status("active", epoch=1)
+    publisher = Publisher(
+        tmp_path, config.ServeConfig(keep=9), Fields(label="click"), Log("json", "error")
+    )
+    publisher._pool = Immediately()  # type: ignore[assignment]
+    publisher.on_start(loop.pipeline.learners, status)
+    loop.pipeline.observers = [publisher]
+    for count in (2, 3, 4):  # after that of the start
+        loop.pipeline.process(loop.source.poll(1.0))
+        publisher._copied_at, written = -math.inf, publisher._writing  # due
+        publisher._writing = Future()  # but the one before is still being written
+        publisher.on_tick(status)
+        assert len(directory.entries(tmp_path)) == 2 * (count - 1)
+        publisher._writing = written
+        publisher.on_tick(status)
+        publisher.on_tick(status)  # nothing was learned since
+        found = [one for one in directory.entries(tmp_path) if one.learner == "sparse"]
+        assert len(found) == count
 
 
 def test_next_version_takes_over_the_names(tmp_path: Path) -> None:
