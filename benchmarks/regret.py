@@ -4,7 +4,8 @@ cost: learning with and without a tracker, for every rule. The stream is a data 
 times. One learner learns it alone and one with a tracker, piece by piece in alternation. For each
 piece the fastest round counts, in CPU time of the learning thread. No comparator is solved. The
 cost falls with the length of the stream: at first every event is copied into the sample, later few
-are. "kept" is a stream that the memory of the tracker holds, so that all are copied.
+are. "kept" is a stream that the memory of the tracker holds, so that all are copied. "large" is
+the last tenth of a long stream, of which the memory holds a large sample: there is no sum of slopes.
 
 accuracy: estimates from a memory of a tenth of the set, compared with a solve over all events, for
 several seeds, in percent of the progressive loss. The bracket should be at most 3% wide, the
@@ -46,6 +47,7 @@ MEMORY = 500_000  # bytes; about 10,000 events
 PIECE = 1_000
 TIMES = 32
 TIMES_KEPT = 8
+MEMORY_LARGE, TIMES_LARGE = 13_000_000, 200  # more than 200,000 events, 3% of all
 STEP = R.schedules.InverseSqrt(0.3)
 ARGUMENTS: dict[str, tuple[Any, ...]] = {  # of the rules that need some
     "AdaGrad": (0.1,),
@@ -272,16 +274,18 @@ def cost(directory: Path, rounds: int) -> None:
     X, y = examples.rows, np.where(examples.labels > 0, 1.0, -1.0)
     rows, events = rows_of(X, y), events_of(X, y)
     slower = [f"slower, first {EARLY:,}", "slower, rest", "slower, kept", "events, rest"]
-    head = ["learner", "alone", "tracked", *slower]
+    head = ["learner", "alone", "tracked", *slower, "large"]
     print(f"a9a repeated {TIMES} times, memory of {MEMORY:,} bytes: nanoseconds per row;")
     print(f"the loss in a bare loop: {loss_alone(y, 50):.0f}\n")
     print(f"| {' | '.join(head)} |\n|{' --- |' * len(head)}")
     for name, make in learners():
         cost = measured(make, learn_rows, rows * TIMES, MEMORY, rounds)
         kept = measured(make, learn_rows, rows * TIMES_KEPT, None, rounds)
+        large = measured(make, learn_rows, rows * TIMES_LARGE, MEMORY_LARGE, min(rounds, 2))
+        last = slice(len(large.alone) * 9 // 10, None)
         one_by_one = measured(make, learn_events, events * TIMES_KEPT, MEMORY, 1)
         late = slice(len(one_by_one.alone) // 2, None)
-        line = [name, *cost.cells(), kept.slower(), one_by_one.slower(late)]
+        line = [name, *cost.cells(), kept.slower(), one_by_one.slower(late), large.slower(last)]
         print(f"| {' | '.join(line)} |", flush=True)
 
 

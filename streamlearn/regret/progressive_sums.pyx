@@ -30,7 +30,8 @@ cdef class ProgressiveSums(Watcher):
 
     Learners of the same events share a reservoir. One of them `records` the events; each keeps its
     own scores, before learning, of the sampled events, as cells, and the slopes of the loss there.
-    The sum of the tangents of all losses at these scores is kept, if slopes are bounded.
+    The sum of the tangents of all losses at these scores is kept, if slopes are bounded, unless
+    the sample is large.
 
     Several processes that learn parts of a stream `begin` with positions of their own, and what
     they return as their `part` can `join` the sums of the whole.
@@ -100,6 +101,8 @@ cdef class ProgressiveSums(Watcher):
             if self.records:
                 self.reservoir.record(place, row, y, weight)
             self.cells.sample(place, cell, self.losses.last.slope[few - 1])
+            if self.reservoir.large:
+                self.gradient = NULL  # with so many events, the sum of the tangents adds little
         if not self.needs_penalty and self.past + few >= self.next_penalty_read:
             self.sample_penalty()
         if not self.scalar:
@@ -328,6 +331,8 @@ cdef class ProgressiveSums(Watcher):
             self.penalty_past += part["events"]
             self.weight_past += part["weight"]
             self.outputs = max(self.outputs, part["outputs"])
+            if part["gradient"] is None:
+                self.gradient = NULL
             if self.gradient != NULL:
                 places, values = part["gradient"]
                 self.grow_gradient(<Py_ssize_t>places.max(initial=0))
@@ -415,7 +420,8 @@ cdef class ProgressiveSums(Watcher):
             add_pending(&self.losses, score, label, weight, slope)
             self.needs_penalty = penalty == penalty  # no NaN: known
         self.cells.restore(state["cells"], *state["samples"])
-        if self.gradient != NULL:
+        self.gradient = NULL
+        if state["gradient"] is not None:
             self.use_gradient(np.append(state["gradient"], 0.0))
         self.process_at = 0
         (

@@ -17,6 +17,8 @@ cdef class Reservoir:
     # positions whose key is at most this are in the sample
     cdef readonly uint64_t threshold
     cdef public bint failed
+    # it is expected to hold `LARGE` events or more
+    cdef readonly bint large
     # how many learners record their losses of the sampled events
     cdef public Py_ssize_t learners
     # sealed segments: (bytes, rows) in the order of the events
@@ -31,6 +33,7 @@ cdef class Reservoir:
     ) noexcept nogil
     cdef int seal(self, Py_ssize_t needed) except -1
     cdef int shrink(self) except -1
+    cdef int note_size(self) except -1
     cdef int compact_next(self) except -1
 
     cdef inline bint has(self, int64_t position) noexcept nogil:

@@ -24,6 +24,7 @@ cdef enum:
     SEGMENT = 1 << 19  # bytes
     CELL_BYTES = 14  # of the cell and the slope of a learner's score, with its position
     SLACK = 8  # bytes that may be written after a row
+    LARGE = 200_000  # events of a sample that says enough by itself
     # how the values of a row are stored
     ONES = 0
     BYTES = 1
@@ -215,10 +216,17 @@ cdef class Reservoir:
             self.sealed_bytes += self.used
             self.rows += self.tail_rows
             self.tail_rows = self.used = 0
+            self.note_size()
         self.tail = np.empty(max(needed, self.segment_size), np.uint8)
         self.text = <char*>at(self.tail)
         self.room = len(self.tail)
         self.shrink()
+        return 0
+
+    cdef int note_size(self) except -1:
+        """Note whether the memory is for a large sample, by the rows so far."""
+        cdef double per_row = self.sealed_bytes / <double>self.rows + CELL_BYTES * self.learners
+        self.large = self.memory_bytes is None or self.memory_bytes >= LARGE * per_row
         return 0
 
     cdef int shrink(self) except -1:

@@ -79,6 +79,23 @@ def test_new_features_get_a_place() -> None:
     assert found[1:].sum() == pytest.approx(found[0])
 
 
+@pytest.mark.parametrize(("memory_bytes", "kept"), [(4_000_000, True), (9_000_000, False)])
+def test_a_large_sample_needs_no_sum(memory_bytes: int, kept: bool) -> None:
+    """With one value of 1 a row has 17 + 1 + 2 bytes, and 14 of the learner's."""
+    X = scipy.sparse.csr_array(np.ones((20_000, 1)))
+    y = np.where(np.arange(20_000) % 3 > 0, 1.0, -1.0)
+    tracker = Tracker(sl.LinearClassifier(R.AdaGrad(0.1)), memory_bytes, 0)
+    tracker.learn_rows(X, y)
+    sums = tracker.ledger.sums
+    assert (sums.gradient_sum() is not None) == kept
+    assert sums.reservoir.large != kept
+    again = Tracker(sl.LinearClassifier(R.AdaGrad(0.1)), memory_bytes, 0)
+    again.ledger.sums.restore(sums.state())
+    assert (again.ledger.sums.gradient_sum() is not None) == kept
+    tracker.learn_rows(X, y)
+    assert (sums.gradient_sum() is not None) == kept
+
+
 def test_sums_resume_and_join() -> None:
     X, y, w = data(3)
     whole = Tracker(sl.LinearClassifier(), 20_000, 5)
