@@ -4,8 +4,8 @@ cost: learning with and without a tracker, for every rule. The stream is a data 
 times. One learner learns it alone and one with a tracker, piece by piece in alternation. For each
 piece the fastest round counts, in CPU time of the learning thread. No comparator is solved. The
 cost falls with the length of the stream: at first every event is copied into the sample, later few
-are. "kept" is a stream that the memory of the tracker holds, so that all are copied. "large" is
-the last tenth of a long stream, of which the memory holds a large sample: there is no sum of slopes.
+are. "kept" is a stream that the memory of the tracker holds, so that all are copied. "large" is the
+last tenth of a long stream, of which the memory holds a large sample: no slopes are summed.
 
 accuracy: estimates from a memory of a tenth of the set, compared with a solve over all events, for
 several seeds, in percent of the progressive loss. The bracket should be at most 3% wide, the
