@@ -213,8 +213,10 @@ def by_chance(ledger: Any) -> float:
     sample = sample_from_snapshot(snapshot, sums.events, ledger.task, best.w.shape[-1])
     _, cells, slopes = sums.cells.samples()
     strata = Strata(cells, sample.weights, sums.cell_weights())
-    columns = sample.X.shape[1]
-    tangents = Tangents.of(slopes, sums.gradient_sum(), columns, ledger.intercept)
+    summed = sample.X.T @ (sample.weights * slopes)
+    if ledger.intercept != "inside":
+        summed = np.append(sample.weights @ slopes, summed)
+    tangents = Tangents.of(slopes, summed, sample.X.shape[1], ledger.intercept)
     sample = replace(sample, tangents=tangents)
     error = strata.error(costs(sample, ledger.task, best).losses)
     return float(2.0 * STDERRS * error * np.sqrt(10.0 * (1.0 - 0.1)))
